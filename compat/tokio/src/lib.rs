@@ -1,0 +1,2 @@
+//! gmp under the name `tokio`.
+pub use gmp::*;
