@@ -1,0 +1,295 @@
+//! The poller of one P: its selector and the table of the sources registered there.
+//!
+//! Events carry a [`Token`]: a place in the table and the generation of its tenant. An event may be
+//! fetched by one thread while another deregisters the source; when it is dispatched, the place is
+//! empty or has a tenant of another generation, and the event is dropped. The table owns a reference
+//! to each source, so a source lives at least as long as an event can name it.
+//!
+//! The table's lock is taken once for a batch of [`BATCH`] events. Below it only the waiters' lock
+//! of a source is taken; nobody is woken under either.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use slab::Slab;
+
+use super::source::Source;
+use super::sys::{EVENTS_MAX, Events, Selector, Token};
+use super::waiters::WakerBatch;
+use super::wakeup::Wakeup;
+use super::{gone, sys};
+use crate::interest::Interest;
+use crate::ready::Ready;
+
+/// How many events are dispatched under one turn of the table's lock.
+const BATCH: usize = 64;
+
+/// The most events that a poll that does not wait takes: half of what a P's queue holds, so that a
+/// busy P is not flooded. The rest stays in the kernel for the next poll, or for a thief.
+const EVENTS_MAX_BUSY: usize = 128;
+
+/// After how many events taken in a row by the same thief a source moves to the thief's poller.
+const STEALS_TO_MOVE: u32 = 4;
+
+// Keeps the pollers of different Ps on different cache lines.
+#[repr(align(128))]
+#[derive(Debug)]
+pub(super) struct Poller {
+    selector: Selector,
+    wakeup: Wakeup,
+    table: Mutex<Table>,
+    /// The number of sources in the table, for those who don't want its lock.
+    sources: AtomicUsize,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    tenants: Slab<Tenant>,
+    /// The generation of the next tenant.
+    generation: u32,
+    /// The runtime is gone: nobody moves in any more.
+    closed: bool,
+}
+
+#[derive(Debug)]
+struct Tenant {
+    generation: u32,
+    source: Arc<Source>,
+    /// The P whose M took the last event that woke somebody, unless that was this poller's own P.
+    thief: usize,
+    /// How many such events it took in a row.
+    steals: u32,
+}
+
+/// A thread's memory for one poll.
+pub(super) struct Buffers {
+    events: Events,
+    wakers: WakerBatch,
+    /// Sources to be moved to the thief.
+    moving: Vec<(Token, Arc<Source>)>,
+}
+
+impl Buffers {
+    pub(super) fn new() -> Buffers {
+        Buffers {
+            events: Events::new(),
+            wakers: WakerBatch::default(),
+            moving: Vec::new(),
+        }
+    }
+
+    /// The sources that the last poll found to belong to the thief.
+    pub(super) fn moving(&mut self) -> impl Iterator<Item = (Token, Arc<Source>)> + '_ {
+        self.moving.drain(..)
+    }
+}
+
+impl Poller {
+    pub(super) fn new() -> io::Result<Poller> {
+        Ok(Poller {
+            selector: Selector::new()?,
+            wakeup: Wakeup::new(),
+            table: Mutex::new(Table::default()),
+            sources: AtomicUsize::new(0),
+        })
+    }
+
+    pub(super) fn has_sources(&self) -> bool {
+        // Relaxed: a hint.
+        self.sources.load(Ordering::Relaxed) > 0
+    }
+
+    /// Makes a wait return, now or the next time.
+    pub(super) fn notify(&self) {
+        if self.wakeup.notify() {
+            self.break_wait();
+        }
+    }
+
+    fn break_wait(&self) {
+        self.selector
+            .wake()
+            .expect("the descriptor that breaks a wait is open as long as its poller");
+    }
+
+    /// Fetches events and dispatches them; returns how many wakers were woken. `thief` is the P of
+    /// a caller to whom this poller does not belong.
+    pub(super) fn poll(
+        &self,
+        thief: Option<usize>,
+        timeout: Option<Duration>,
+        buffers: &mut Buffers,
+    ) -> io::Result<usize> {
+        self.fetch(timeout, &mut buffers.events)?;
+        let mut events = buffers.events.iter();
+        let mut left = buffers.events.len();
+        let mut woken = 0;
+        while left > 0 {
+            self.dispatch(
+                events.by_ref().take(BATCH),
+                thief,
+                buffers.wakers.as_mut(),
+                &mut buffers.moving,
+            );
+            woken += buffers.wakers.wake();
+            left = left.saturating_sub(BATCH);
+        }
+        Ok(woken)
+    }
+
+    fn fetch(&self, timeout: Option<Duration>, events: &mut Events) -> io::Result<()> {
+        if timeout != Some(Duration::ZERO) {
+            if let Some(_waiting) = self.wakeup.begin_wait() {
+                return self.selector_wait(events, EVENTS_MAX, timeout);
+            }
+        }
+        self.selector_wait(events, EVENTS_MAX_BUSY, Some(Duration::ZERO))?;
+        if events.was_woken() && self.wakeup.took_edge() {
+            self.break_wait();
+        }
+        Ok(())
+    }
+
+    fn selector_wait(
+        &self,
+        events: &mut Events,
+        max: usize,
+        timeout: Option<Duration>,
+    ) -> io::Result<()> {
+        match self.selector.wait(events, max, timeout) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            done => done,
+        }
+    }
+
+    fn dispatch(
+        &self,
+        events: impl Iterator<Item = (Token, Ready)>,
+        thief: Option<usize>,
+        wakers: &mut Vec<std::task::Waker>,
+        moving: &mut Vec<(Token, Arc<Source>)>,
+    ) {
+        let mut table = self.table.lock();
+        for (token, ready) in events {
+            let Some(tenant) = table.tenant(token) else {
+                continue;
+            };
+            let before = wakers.len();
+            tenant.source.watched().deliver(ready, wakers);
+            if wakers.len() > before && tenant.taken_by(thief) {
+                moving.push((token, tenant.source.clone()));
+            }
+        }
+    }
+
+    /// Gives the source a place in the table and registers its descriptor.
+    pub(super) fn add(
+        &self,
+        source: &Arc<Source>,
+        fd: BorrowedFd<'_>,
+        interest: Interest,
+    ) -> io::Result<Token> {
+        let token = self.move_in(source)?;
+        if let Err(error) = self.selector.add(fd, token, interest) {
+            self.move_out(token);
+            return Err(error);
+        }
+        Ok(token)
+    }
+
+    /// Deregisters a descriptor and takes its source out of the table.
+    ///
+    /// When the system fails (the descriptor was closed behind the runtime's back) the source
+    /// leaves the table all the same: events of a duplicate that lives on find its place empty.
+    pub(super) fn remove(&self, token: Token, fd: BorrowedFd<'_>) -> io::Result<()> {
+        let deleted = self.selector.delete(fd);
+        self.move_out(token);
+        deleted
+    }
+
+    fn move_in(&self, source: &Arc<Source>) -> io::Result<Token> {
+        let source = source.clone();
+        let mut table = self.table.lock();
+        if table.closed {
+            return Err(gone());
+        }
+        let token = table.insert(source)?;
+        self.sources.store(table.tenants.len(), Ordering::Relaxed);
+        Ok(token)
+    }
+
+    fn move_out(&self, token: Token) {
+        let tenant = {
+            let mut table = self.table.lock();
+            let tenant = table.remove(token);
+            self.sources.store(table.tenants.len(), Ordering::Relaxed);
+            tenant
+        };
+        drop(tenant);
+    }
+
+    /// Everybody moves out and is woken to see that the runtime is gone.
+    pub(super) fn shutdown(&self, wakers: &mut WakerBatch) {
+        let tenants = {
+            let mut table = self.table.lock();
+            table.closed = true;
+            self.sources.store(0, Ordering::Relaxed);
+            std::mem::take(&mut table.tenants)
+        };
+        for (_, tenant) in &tenants {
+            tenant.source.watched().shutdown(wakers.as_mut());
+        }
+        wakers.wake();
+        drop(tenants);
+    }
+}
+
+impl Table {
+    fn insert(&mut self, source: Arc<Source>) -> io::Result<Token> {
+        let entry = self.tenants.vacant_entry();
+        let index = u32::try_from(entry.key())
+            .ok()
+            .filter(|index| *index < sys::INDEX_MAX)
+            .ok_or_else(|| io::Error::other("too many descriptors"))?;
+        let generation = self.generation;
+        self.generation = generation.wrapping_add(1);
+        entry.insert(Tenant {
+            generation,
+            source,
+            thief: usize::MAX,
+            steals: 0,
+        });
+        Ok(Token { index, generation })
+    }
+
+    fn tenant(&mut self, token: Token) -> Option<&mut Tenant> {
+        self.tenants
+            .get_mut(token.index as usize)
+            .filter(|tenant| tenant.generation == token.generation)
+    }
+
+    fn remove(&mut self, token: Token) -> Option<Tenant> {
+        self.tenant(token)?;
+        self.tenants.try_remove(token.index as usize)
+    }
+}
+
+impl Tenant {
+    /// Takes note of who took an event; says whether the source is to move to the thief.
+    fn taken_by(&mut self, thief: Option<usize>) -> bool {
+        let Some(thief) = thief else {
+            self.steals = 0;
+            return false;
+        };
+        if self.thief != thief {
+            self.thief = thief;
+            self.steals = 0;
+        }
+        self.steals += 1;
+        self.steals == STEALS_TO_MOVE
+    }
+}

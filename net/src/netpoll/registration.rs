@@ -1,0 +1,316 @@
+//! A descriptor's registration, and the operations that wait through it.
+
+use std::future::Future;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::fd::BorrowedFd;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use gmp_executor::coop;
+use gmp_executor::wait::{self, WaitReason};
+
+use super::waiters::ReadyFor;
+use super::{Direction, ReadyEvent, Shared, Source, gone};
+use crate::interest::Interest;
+use crate::ready::Ready;
+
+/// A descriptor's registration with the netpoll of the runtime it was created in.
+///
+/// The descriptor must stay open until the registration is closed or dropped.
+///
+/// Operations come in two kinds. Those of this crate make a system call on the descriptor, and when
+/// it says that it would block, that is the truth: all readiness of that direction goes, also
+/// "closed" (a FIFO that got a new writer is not at its end any more). A user's closure may say so
+/// for reasons of its own (a TLS record that is not complete): then "closed" stays, because no edge
+/// would tell of it again. The functions for the latter have `user` in their name.
+#[derive(Debug)]
+pub(crate) struct Registration {
+    source: Arc<Source>,
+}
+
+/// What to do about an operation that said that it would block.
+#[derive(Clone, Copy)]
+enum Verdict {
+    /// It was a system call.
+    Kernel,
+    /// It was a user's closure.
+    User,
+}
+
+impl Registration {
+    /// Prepares the registration of a descriptor, in the runtime that this thread is in. It is
+    /// registered when an operation first has to wait.
+    ///
+    /// # Panics
+    ///
+    /// Outside a runtime, and in a runtime without I/O.
+    #[track_caller]
+    pub(crate) fn new(fd: BorrowedFd<'_>, interest: Interest) -> Registration {
+        Registration {
+            source: Arc::new(Source::new(fd.as_raw_fd(), interest, Shared::current())),
+        }
+    }
+
+    /// Registers the descriptor now, to know whether that is possible.
+    ///
+    /// # Errors
+    ///
+    /// What the system said: `EPERM` for a regular file.
+    pub(crate) fn register(&self) -> io::Result<()> {
+        self.source.register(Ready::EMPTY)
+    }
+
+    /// Deregisters the descriptor for good.
+    pub(crate) fn close(&self) -> io::Result<()> {
+        self.source.close()
+    }
+
+    /// Waits until the descriptor is ready in this direction. The last one to call it for a
+    /// direction is woken.
+    pub(crate) fn poll_ready(
+        &self,
+        cx: &mut Context<'_>,
+        direction: Direction,
+        reason: WaitReason,
+    ) -> Poll<io::Result<ReadyEvent>> {
+        let coop = ready!(coop::poll_proceed(cx));
+        if !self.snapshot(direction.mask())?.is_registered() {
+            self.source.register(Ready::EMPTY)?;
+        }
+        let event = ready!(self.poll_watched(cx, direction, reason));
+        coop.made_progress();
+        Poll::Ready(event)
+    }
+
+    /// Calls `f`, which makes a system call, until it does not say that it would block.
+    #[inline]
+    pub(crate) fn poll_io<R>(
+        &self,
+        cx: &mut Context<'_>,
+        direction: Direction,
+        reason: WaitReason,
+        mut f: impl FnMut(ReadyEvent) -> io::Result<R>,
+    ) -> Poll<io::Result<R>> {
+        loop {
+            let event = ready!(self.poll_attempt(cx, direction, reason))?;
+            match f(event) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.would_block(event, Verdict::Kernel)?;
+                }
+                done => return Poll::Ready(done),
+            }
+        }
+    }
+
+    /// Like [`poll_ready`](Registration::poll_ready), but lets a descriptor that is not registered
+    /// yet be tried.
+    #[inline]
+    fn poll_attempt(
+        &self,
+        cx: &mut Context<'_>,
+        direction: Direction,
+        reason: WaitReason,
+    ) -> Poll<io::Result<ReadyEvent>> {
+        let coop = ready!(coop::poll_proceed(cx));
+        let event = self.snapshot(direction.mask())?;
+        let event = if event.is_registered() && event.ready.is_empty() {
+            ready!(self.poll_watched(cx, direction, reason))?
+        } else {
+            event
+        };
+        coop.made_progress();
+        Poll::Ready(Ok(event))
+    }
+
+    fn poll_watched(
+        &self,
+        cx: &mut Context<'_>,
+        direction: Direction,
+        reason: WaitReason,
+    ) -> Poll<io::Result<ReadyEvent>> {
+        match self.source.watched().poll_ready(cx, direction) {
+            Poll::Ready(event) if event.is_shutdown() => Poll::Ready(Err(gone())),
+            Poll::Ready(event) => Poll::Ready(Ok(event)),
+            Poll::Pending => {
+                wait::record(reason);
+                Poll::Pending
+            }
+        }
+    }
+
+    /// What the descriptor is ready for, or the news that the runtime is gone.
+    #[inline]
+    fn snapshot(&self, mask: Ready) -> io::Result<ReadyEvent> {
+        let event = self.source.watched().readiness().snapshot(mask);
+        if event.is_shutdown() || (!event.is_registered() && self.source.netpoll().is_shut()) {
+            return Err(gone());
+        }
+        Ok(event)
+    }
+
+    /// An operation that was tried because of `event` said that it would block: from now on there
+    /// is something to wait for.
+    fn would_block(&self, event: ReadyEvent, verdict: Verdict) -> io::Result<()> {
+        if !event.is_registered() {
+            // The direction that was not tried is worth a try without waiting for the first event.
+            return self.source.register(Ready::READABLE | Ready::WRITABLE);
+        }
+        match verdict {
+            Verdict::Kernel => self.source.watched().readiness().clear(event),
+            Verdict::User => self.clear(event),
+        }
+        Ok(())
+    }
+
+    /// Takes readiness back, on somebody's word, unless there has been an event since. "Closed" stays.
+    pub(crate) fn clear(&self, event: ReadyEvent) {
+        let open = event.ready - Ready::CLOSED;
+        let event = event.with_ready(open);
+        self.source.watched().readiness().clear(event);
+    }
+
+    /// Waits until the descriptor is ready for some of `interest`. Any number of these futures may
+    /// wait at once. Each costs a unit of budget.
+    pub(crate) async fn readiness(&self, interest: Interest) -> io::Result<ReadyEvent> {
+        let mask = Ready::of_interest(interest);
+        if !self.snapshot(mask)?.is_registered() {
+            self.source.register(Ready::EMPTY)?;
+        }
+        let event = pin!(Budgeted {
+            inner: self.source.watched().ready_for(interest),
+            reason: reason_of(interest),
+        })
+        .await;
+        if event.is_shutdown() {
+            return Err(gone());
+        }
+        Ok(event)
+    }
+
+    /// Calls `f`, which makes a system call, until it does not say that it would block.
+    pub(crate) async fn async_io<R>(
+        &self,
+        interest: Interest,
+        f: impl FnMut() -> io::Result<R>,
+    ) -> io::Result<R> {
+        self.run(interest, Verdict::Kernel, f).await
+    }
+
+    /// As [`async_io`](Registration::async_io), for a user's closure.
+    pub(crate) async fn async_user_io<R>(
+        &self,
+        interest: Interest,
+        f: impl FnMut() -> io::Result<R>,
+    ) -> io::Result<R> {
+        self.run(interest, Verdict::User, f).await
+    }
+
+    async fn run<R>(
+        &self,
+        interest: Interest,
+        verdict: Verdict,
+        mut f: impl FnMut() -> io::Result<R>,
+    ) -> io::Result<R> {
+        let mask = Ready::of_interest(interest);
+        let mut event = self.snapshot(mask)?;
+        if event.is_registered() {
+            event = self.readiness(interest).await?;
+        } else {
+            coop::consume_budget().await;
+        }
+        loop {
+            match f() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.would_block(event, verdict)?;
+                }
+                done => return done,
+            }
+            event = self.readiness(interest).await?;
+        }
+    }
+
+    /// Calls `f`, which makes a system call, if the descriptor is ready or not registered yet.
+    pub(crate) fn try_io<R>(
+        &self,
+        interest: Interest,
+        f: impl FnOnce() -> io::Result<R>,
+    ) -> io::Result<R> {
+        self.try_once(interest, Verdict::Kernel, f)
+    }
+
+    /// As [`try_io`](Registration::try_io), for a user's closure.
+    pub(crate) fn try_user_io<R>(
+        &self,
+        interest: Interest,
+        f: impl FnOnce() -> io::Result<R>,
+    ) -> io::Result<R> {
+        self.try_once(interest, Verdict::User, f)
+    }
+
+    fn try_once<R>(
+        &self,
+        interest: Interest,
+        verdict: Verdict,
+        f: impl FnOnce() -> io::Result<R>,
+    ) -> io::Result<R> {
+        let event = self.snapshot(Ready::of_interest(interest))?;
+        if event.is_registered() && event.ready.is_empty() {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        match f() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                if event.is_registered() {
+                    self.would_block(event, verdict)?;
+                }
+                Err(io::ErrorKind::WouldBlock.into())
+            }
+            done => done,
+        }
+    }
+
+    #[cfg(all(test, not(gmp_loom)))]
+    pub(super) fn source(&self) -> &Arc<Source> {
+        &self.source
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        // The descriptor may have been closed behind the runtime's back; then it is not registered.
+        let _ = self.close();
+    }
+}
+
+fn reason_of(interest: Interest) -> WaitReason {
+    if interest.is_writable() && !interest.is_readable() {
+        WaitReason::NetWrite
+    } else {
+        WaitReason::NetRead
+    }
+}
+
+/// A waiter in the list that takes part in the budget.
+struct Budgeted<'a> {
+    inner: ReadyFor<'a>,
+    reason: WaitReason,
+}
+
+impl Future for Budgeted<'_> {
+    type Output = ReadyEvent;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<ReadyEvent> {
+        let coop = ready!(coop::poll_proceed(cx));
+        match Pin::new(&mut self.inner).poll(cx) {
+            Poll::Ready(event) => {
+                coop.made_progress();
+                Poll::Ready(event)
+            }
+            Poll::Pending => {
+                wait::record(self.reason);
+                Poll::Pending
+            }
+        }
+    }
+}
