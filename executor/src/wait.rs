@@ -82,7 +82,9 @@ reasons! {
 
 impl WaitReason {
     pub(crate) fn from_u8(value: u8) -> WaitReason {
-        *Self::ALL.get(value as usize).unwrap_or(&WaitReason::Unknown)
+        *Self::ALL
+            .get(value as usize)
+            .unwrap_or(&WaitReason::Unknown)
     }
 }
 

@@ -1,0 +1,674 @@
+//! M: a thread that runs Gs while it holds a P.
+//!
+//! The loop is Go's `schedule`: find a runnable G, poll it, look whether the P is still ours.
+//!
+//! # Where an M is
+//!
+//! * *Inside* the scheduler it may touch its P. It is inside in `find_runnable`, and for the few
+//!   instructions in which a poll wakes or spawns ([`M::ready`]).
+//! * *Outside*, in user code, it may not; the monitor may take the P away. `ownership` argues why
+//!   that is safe. An M that comes back and finds its P gone is *spare*: its pool thread waits for
+//!   another P or a blocking job.
+//! * *Batching*, it polls netpoll or timers or wakes what was deferred: Gs that become runnable are
+//!   collected and go to the tail of the queue in order.
+
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crossbeam_deque::Worker;
+use parking_lot::Mutex;
+
+use crate::context;
+use crate::coop::{self, Budget};
+use crate::cpuclock::CpuClock;
+use crate::idle::{Parking, Woken};
+use crate::monitor::Retaken;
+use crate::ownership::{Entry, Tenure};
+use crate::p::{P, bump};
+use crate::queue::LOCAL_CAPACITY;
+use crate::scheduler::Scheduler;
+use crate::task::G;
+
+/// How many times in a row the runnext is preferred to the queue.
+const HANDOVERS_MAX: u32 = 16;
+
+/// What a busy P has to look at netpoll, timers and the global queue after, beside the ticks.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+
+/// Passes over the other Ps before an M gives up, as in Go.
+const STEAL_PASSES: usize = 4;
+
+const NO_P: usize = usize::MAX;
+
+/// What others may know of an M.
+pub(crate) struct Record {
+    pub(crate) id: u64,
+    pub(crate) tenure: Tenure,
+    /// The slice is over: the next budget check fails.
+    preempt: AtomicBool,
+    pub(crate) cpu_clock: CpuClock,
+    /// What the monitor left for an M whose P it took.
+    retaken: Mutex<Option<Retaken>>,
+}
+
+impl Record {
+    /// The slice of this M's task is over.
+    pub(crate) fn preempt(&self) {
+        self.preempt.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn note_retaken(&self, note: Option<Retaken>) {
+        *self.retaken.lock() = note;
+    }
+}
+
+/// An M, on its own thread.
+pub(crate) struct M {
+    scheduler: Arc<Scheduler>,
+    record: Arc<Record>,
+    /// The P it believes to hold; the tenure says whether it does.
+    p: Cell<usize>,
+    spinning: Cell<bool>,
+    batching: Cell<bool>,
+    batch: RefCell<Vec<G>>,
+    /// How many Gs in a row came out of runnext.
+    handovers: Cell<u32>,
+    /// How many Gs in a row yielded.
+    yields: Cell<usize>,
+    clock: Clock,
+    rng: Cell<u32>,
+}
+
+/// Why an M stopped running Gs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// Its P was taken away, or handed off.
+    Lost,
+    /// The runtime is closing and nothing is left to run.
+    Closed,
+}
+
+/// Reads the clock as seldom as the polls allow, and tells when a busy P has to look around.
+struct Clock {
+    polls: Cell<u32>,
+    until_read: Cell<u32>,
+    read_every: Cell<u32>,
+    last_read: Cell<Instant>,
+    last_look: Cell<Instant>,
+}
+
+impl Clock {
+    fn new() -> Clock {
+        let now = Instant::now();
+        Clock {
+            polls: Cell::new(0),
+            until_read: Cell::new(1),
+            read_every: Cell::new(1),
+            last_read: Cell::new(now),
+            last_look: Cell::new(now),
+        }
+    }
+
+    /// Counts a poll; says whether `interval` polls or [`LOOK_EVERY`] have passed since the last look.
+    #[inline]
+    fn tick(&self, interval: u32) -> bool {
+        let polls = self.polls.get() + 1;
+        self.polls.set(polls);
+        if polls >= interval {
+            self.polls.set(0);
+            return true;
+        }
+        let until = self.until_read.get() - 1;
+        self.until_read.set(until);
+        until == 0 && self.read(interval)
+    }
+
+    #[cold]
+    fn read(&self, interval: u32) -> bool {
+        let now = Instant::now();
+        let passed = now - self.last_read.replace(now);
+        let a_poll = passed / self.read_every.get();
+        // Two reads in LOOK_EVERY: with fast polls once in `interval` polls, with slow ones each time.
+        let every = (LOOK_EVERY / 2).as_nanos() / a_poll.as_nanos().max(1);
+        let every = every.clamp(1, u128::from(interval.max(1))) as u32;
+        self.read_every.set(every);
+        self.until_read.set(every);
+        if now - self.last_look.get() < LOOK_EVERY {
+            return false;
+        }
+        self.last_look.set(now);
+        self.polls.set(0);
+        true
+    }
+}
+
+impl M {
+    pub(crate) fn new(scheduler: Arc<Scheduler>) -> M {
+        static IDS: AtomicU64 = AtomicU64::new(0);
+        let id = IDS.fetch_add(1, Ordering::Relaxed);
+        M {
+            scheduler,
+            record: Arc::new(Record {
+                id,
+                tenure: Tenure::new(),
+                preempt: AtomicBool::new(false),
+                cpu_clock: CpuClock::of_this_thread(),
+                retaken: Mutex::new(None),
+            }),
+            p: Cell::new(NO_P),
+            spinning: Cell::new(false),
+            batching: Cell::new(false),
+            batch: RefCell::new(Vec::new()),
+            handovers: Cell::new(0),
+            yields: Cell::new(0),
+            clock: Clock::new(),
+            rng: Cell::new((id as u32).wrapping_mul(0x9e37_79b9) | 1),
+        }
+    }
+
+    pub(crate) fn scheduler(&self) -> &Scheduler {
+        &self.scheduler
+    }
+
+    pub(crate) fn shared_scheduler(&self) -> Arc<Scheduler> {
+        self.scheduler.clone()
+    }
+
+    /// The P that this M holds or believes to hold; for hints.
+    pub(crate) fn p_index(&self) -> Option<usize> {
+        Some(self.p.get()).filter(|&p| p != NO_P)
+    }
+
+    #[inline]
+    pub(crate) fn is_preempted(&self) -> bool {
+        self.record.preempt.load(Ordering::Relaxed)
+    }
+
+    fn p(&self) -> &P {
+        &self.scheduler.ps[self.p.get()]
+    }
+
+    fn queue(&self) -> &Worker<G> {
+        // SAFETY: called only while inside: in the loop, or between `enter` and `leave` in `ready`.
+        unsafe { self.p().queue.holder() }
+    }
+
+    // ----- The P -----
+
+    /// Takes up P `p`, which was given to this thread.
+    pub(crate) fn take_up(&self, p: usize) {
+        self.record.tenure.begin(p);
+        self.p.set(p);
+        self.record.preempt.store(false, Ordering::Relaxed);
+        self.scheduler.ps[p].set_holder(Some(self.record.clone()));
+    }
+
+    /// Gives the P up, inside, and returns it.
+    pub(crate) fn put_down(&self) -> usize {
+        self.record.tenure.end();
+        self.p.replace(NO_P)
+    }
+
+    /// User code calls into the scheduler, or has returned to it.
+    #[inline]
+    fn enter(&self) -> Entry {
+        let entry = self.record.tenure.enter();
+        if entry == Entry::Lost {
+            self.p.set(NO_P);
+        }
+        entry
+    }
+
+    /// Hands the P off while the task that this M polls blocks. `None` if it holds none.
+    pub(crate) fn hand_off(&self) -> Option<usize> {
+        match self.enter() {
+            Entry::Kept => Some(self.put_down()),
+            Entry::Lost => None,
+        }
+    }
+
+    // ----- The loop -----
+
+    /// Runs Gs with P `p` until the P is lost or the runtime closed.
+    pub(crate) fn run(&self, p: usize) -> Left {
+        let _m = context::enter_m(self);
+        self.take_up(p);
+        loop {
+            let Some(g) = self.find_runnable() else {
+                self.put_down();
+                self.scheduler.retire_p();
+                return Left::Closed;
+            };
+            if self.execute(g) == Entry::Lost {
+                self.finish_without_p();
+                return Left::Lost;
+            }
+        }
+    }
+
+    /// Polls a G. The M is outside for as long as that takes.
+    pub(crate) fn execute(&self, g: G) -> Entry {
+        if self.spinning.take() {
+            self.scheduler.idle.found_work();
+            // Others may have seen this M spin and woken nobody.
+            if self.scheduler.has_work() {
+                self.scheduler.submit();
+            }
+        }
+        self.p()
+            .poll_begins(g.metadata().location(), self.handovers.get() == 0);
+        self.record.tenure.leave();
+        context::hot(|hot| hot.budget.set(Budget::initial()));
+        // The body of a G catches its own panics; what is left is a panic in the drop of an output
+        // or a waker of somebody else's, which must not take the M with it.
+        let _ = catch_unwind(AssertUnwindSafe(|| g.run()));
+        context::hot(|hot| hot.budget.set(Budget::unconstrained()));
+        let entry = self.enter();
+        if self.record.preempt.load(Ordering::Relaxed) {
+            self.record.preempt.store(false, Ordering::Relaxed);
+        }
+        entry
+    }
+
+    /// Runs user code that is no G, with the P kept: nobody retakes on `current_thread`.
+    pub(crate) fn outside<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.record.tenure.leave();
+        let result = f();
+        let _kept = self.enter();
+        result
+    }
+
+    /// The M came back from a poll without its P: what the poll left to do goes to the global queue.
+    fn finish_without_p(&self) {
+        let note = self.record.retaken.lock().take();
+        if let Some(note) = note {
+            self.scheduler
+                .monitor
+                .poll_without_p_ended(&self.scheduler, note);
+        }
+        context::wake_deferred();
+        if self.scheduler.is_closing() {
+            while let Some(g) = self.scheduler.global.pop() {
+                let _ = catch_unwind(AssertUnwindSafe(|| g.run()));
+            }
+        }
+    }
+
+    /// The next G, in Go's order; parks while there is none. `None` when the runtime is closing.
+    fn find_runnable(&self) -> Option<G> {
+        loop {
+            if let Some(g) = self.next_g() {
+                return Some(g);
+            }
+            if self.scheduler.is_closing() {
+                return self.last_g();
+            }
+            if self.may_spin()
+                && let Some(g) = self.steal()
+            {
+                return Some(g);
+            }
+            self.park();
+        }
+    }
+
+    /// The next G that needs no searching, with netpoll and timers looked at as often as is due.
+    pub(crate) fn next_g(&self) -> Option<G> {
+        let config = &self.scheduler.config;
+        if self.clock.tick(config.event_interval) {
+            self.look_around();
+            if let Some(g) = self.scheduler.global.pop() {
+                self.handovers.set(0);
+                return Some(g);
+            }
+        }
+        if let Some(g) = self.local_g() {
+            return Some(g);
+        }
+        self.handovers.set(0);
+        self.yields.set(0);
+        if let Some(g) = self
+            .scheduler
+            .global
+            .pop_batch(self.scheduler.procs(), self.queue())
+        {
+            if !self.queue().is_empty() {
+                self.scheduler.submit();
+            }
+            return Some(g);
+        }
+        self.look_around();
+        self.local_g()
+    }
+
+    fn local_g(&self) -> Option<G> {
+        let p = self.p();
+        if let Some(g) = p.runnext.take() {
+            let handovers = self.handovers.get();
+            let slice_over = handovers >= HANDOVERS_MAX || p.end_slice.load(Ordering::Relaxed);
+            if !slice_over || self.queue().is_empty() {
+                self.handovers.set(handovers.saturating_add(1));
+                self.slice_ends_if(slice_over);
+                return Some(g);
+            }
+            // The slice is over: behind everything that waits.
+            self.push_tail(g);
+        }
+        self.slice_ends_if(true);
+        let g = self.queue().pop();
+        // Everything in the queue has yielded: netpoll and timers come before the next round.
+        if g.is_some() && self.yields.get() > self.queue().len() {
+            self.yields.set(0);
+            self.look_around();
+        }
+        g
+    }
+
+    fn slice_ends_if(&self, over: bool) {
+        if over {
+            self.handovers.set(0);
+            if self.p().end_slice.load(Ordering::Relaxed) {
+                self.p().end_slice.store(false, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Netpoll and timers, without waiting, and what the last polls deferred.
+    fn look_around(&self) {
+        let scheduler = &*self.scheduler;
+        let p = self.p.get();
+        self.batching.set(true);
+        if scheduler.netpoll().has_sources(p) {
+            bump(&self.p().stats.netpolls, 1);
+            // An error here is one of the poller itself; the next wait will meet it again.
+            let _ = scheduler.netpoll().poll(p, p, Some(Duration::ZERO));
+        }
+        if let Some(timers) = scheduler.timers() {
+            timers.fire(p);
+        }
+        context::wake_deferred();
+        self.batching.set(false);
+        self.flush_batch();
+    }
+
+    /// Puts the Gs that netpoll and timers readied behind what is queued.
+    fn flush_batch(&self) {
+        let mut batch = self.batch.borrow_mut();
+        if batch.is_empty() {
+            return;
+        }
+        if batch.len() == 1 && self.p().runnext.is_empty() {
+            let g = batch.pop().expect("one");
+            let none = self.p().runnext.put(g);
+            debug_assert!(none.is_none(), "only the holder fills runnext");
+            return;
+        }
+        let room = LOCAL_CAPACITY.saturating_sub(self.queue().len());
+        let mut batch = batch.drain(..);
+        batch.by_ref().take(room).for_each(|g| self.queue().push(g));
+        if batch.len() != 0 {
+            bump(&self.p().stats.overflows, batch.len() as u64);
+            self.scheduler.global.push_batch(batch);
+        }
+        self.scheduler.submit();
+    }
+
+    /// The runtime is closing: what is left anywhere is run here, which drops it.
+    fn last_g(&self) -> Option<G> {
+        if self.spinning.take() {
+            self.scheduler.idle.stop_spinning();
+        }
+        self.local_g().or_else(|| self.scheduler.global.pop())
+    }
+
+    // ----- Submitting -----
+
+    /// A G became runnable on this thread. `yielded`: it woke itself while it was polled.
+    pub(crate) fn ready(&self, g: G, yielded: bool) {
+        if g.metadata().is_blocking() {
+            return self.scheduler.pool.submit(&self.scheduler, g);
+        }
+        if self.batching.get() {
+            return self.batch.borrow_mut().push(g);
+        }
+        if self.enter() == Entry::Lost {
+            self.record.tenure.leave();
+            return self.scheduler.inject(g);
+        }
+        if !yielded {
+            if let Some(displaced) = self.p().runnext.put(g) {
+                self.push_tail(displaced);
+                self.scheduler.submit();
+            }
+        } else if self.is_preempted() {
+            self.scheduler.inject(g);
+        } else {
+            self.yields.set(self.yields.get() + 1);
+            self.push_tail(g);
+        }
+        self.record.tenure.leave();
+    }
+
+    /// Appends to the P's queue; a full queue sheds half of itself to the global one.
+    fn push_tail(&self, g: G) {
+        if self.queue().len() < LOCAL_CAPACITY {
+            self.queue().push(g);
+        } else {
+            self.overflow(g);
+        }
+    }
+
+    #[cold]
+    fn overflow(&self, g: G) {
+        let half = std::iter::from_fn(|| self.queue().pop()).take(LOCAL_CAPACITY / 2);
+        bump(&self.p().stats.overflows, 1);
+        self.scheduler
+            .global
+            .push_batch(half.chain(std::iter::once(g)));
+    }
+
+    // ----- Searching -----
+
+    fn may_spin(&self) -> bool {
+        self.scheduler.procs() > 1
+            && (self.spinning.get() || {
+                let starts = self.scheduler.idle.start_spinning();
+                self.spinning.set(starts);
+                starts
+            })
+    }
+
+    fn random(&self) -> u32 {
+        // Marsaglia's xorshift; never zero.
+        let mut x = self.rng.get();
+        x ^= x << 13;
+        x ^= x >> 17;
+        x ^= x << 5;
+        self.rng.set(x);
+        x
+    }
+
+    /// Four passes over the other Ps; the last may take a stuck P's runnext, and looks at the pollers
+    /// and timers of Ps that are busy.
+    fn steal(&self) -> Option<G> {
+        let procs = self.scheduler.procs();
+        for pass in 0..STEAL_PASSES {
+            let last = pass == STEAL_PASSES - 1;
+            let start = self.random() as usize % procs;
+            for victim in (0..procs).map(|i| (start + i) % procs) {
+                if victim == self.p.get() {
+                    continue;
+                }
+                if let Some(g) = self.steal_from(victim, last) {
+                    return Some(g);
+                }
+            }
+            if let Some(g) = self.scheduler.global.pop() {
+                return Some(g);
+            }
+        }
+        None
+    }
+
+    fn steal_from(&self, victim: usize, last_pass: bool) -> Option<G> {
+        let scheduler = &*self.scheduler;
+        let other = &*scheduler.ps[victim];
+        let stats = &self.p().stats;
+        // A lone G is left to its P, which is about to take it, until the last pass.
+        if other.queue.len() > 1 || (last_pass && !other.queue.is_empty()) {
+            if let Some(g) = other.queue.steal_half(self.queue()) {
+                bump(&stats.steal_operations, 1);
+                bump(&stats.steals, self.queue().len() as u64 + 1);
+                return Some(g);
+            }
+        }
+        if !last_pass || scheduler.idle.is_idle(victim) {
+            return None;
+        }
+        if other.is_slow()
+            && let Some(g) = other.runnext.take()
+        {
+            bump(&stats.steal_operations, 1);
+            bump(&stats.steals, 1);
+            return Some(g);
+        }
+        self.batching.set(true);
+        if scheduler.netpoll().has_sources(victim) {
+            bump(&stats.netpolls, 1);
+            let _ = scheduler
+                .netpoll()
+                .poll(victim, self.p.get(), Some(Duration::ZERO));
+        }
+        if other.is_slow()
+            && let Some(timers) = scheduler.timers()
+        {
+            timers.fire(victim);
+        }
+        self.batching.set(false);
+        self.flush_batch();
+        self.local_g()
+    }
+
+    // ----- Waiting -----
+
+    /// Gives the P to the idle ones and waits in its poller until there is something to look at.
+    fn park(&self) {
+        let scheduler = &*self.scheduler;
+        let p = self.p.get();
+        match scheduler.idle.park(p, self.spinning.take()) {
+            Parking::Wait => {}
+            Parking::Recheck if !scheduler.has_work() => {}
+            Parking::Recheck | Parking::Spin => {
+                scheduler.idle.cancel_park(p);
+                self.spinning.set(true);
+                return;
+            }
+        }
+        if let Some(hook) = &scheduler.config.on_thread_park {
+            hook();
+        }
+        bump(&self.p().stats.parks, 1);
+        self.batching.set(true);
+        let claimed = loop {
+            self.wait_once(p);
+            match scheduler.idle.wake(p) {
+                Woken::Claimed => break true,
+                Woken::Alone => break false,
+                Woken::Borrowed => self.flush_to_global(),
+            }
+        };
+        self.spinning.set(claimed);
+        if let Some(timers) = scheduler.timers() {
+            timers.fire(p);
+        }
+        self.batching.set(false);
+        bump(&self.p().stats.unparks, 1);
+        if let Some(hook) = &scheduler.config.on_thread_unpark {
+            hook();
+        }
+        scheduler.monitor.activity();
+        self.flush_batch();
+    }
+
+    fn wait_once(&self, p: usize) {
+        let scheduler = &*self.scheduler;
+        // After the idle bit was set, with a fence between: whoever adds an earlier timer now sees
+        // the bit and breaks the wait (`Scheduler::unpark`). The same for `close`.
+        if scheduler.is_closing() {
+            return;
+        }
+        let timeout = scheduler.timers().and_then(|timers| timers.park_timeout(p));
+        let _ = scheduler.netpoll().poll(p, p, timeout);
+    }
+
+    /// What was readied while somebody else has the P goes where anybody finds it.
+    fn flush_to_global(&self) {
+        let batch: Vec<G> = self.batch.borrow_mut().drain(..).collect();
+        if !batch.is_empty() {
+            self.scheduler.global.push_batch(batch);
+            self.scheduler.submit();
+        }
+    }
+
+    // ----- current_thread -----
+
+    /// Waits for something to do on behalf of a `block_on` that drives a `current_thread` runtime.
+    pub(crate) fn park_current_thread(&self, until: impl Fn() -> bool) {
+        let scheduler = &*self.scheduler;
+        let p = self.p.get();
+        let parking = scheduler.idle.park(p, false);
+        let stay = parking == Parking::Spin || !scheduler.global.is_empty() || until();
+        if stay {
+            self.come_back(p);
+            return;
+        }
+        if let Some(hook) = &scheduler.config.on_thread_park {
+            hook();
+        }
+        bump(&self.p().stats.parks, 1);
+        self.batching.set(true);
+        self.wait_once(p);
+        self.come_back(p);
+        let fired = scheduler.timers().map_or(0, |timers| timers.fire(p));
+        self.batching.set(false);
+        if fired == 0
+            && self.batch.borrow().is_empty()
+            && scheduler.global.is_empty()
+            && !until()
+            && let Some(timers) = scheduler.timers()
+            && timers.auto_advance()
+        {
+            self.look_around();
+        }
+        bump(&self.p().stats.unparks, 1);
+        if let Some(hook) = &scheduler.config.on_thread_unpark {
+            hook();
+        }
+        self.flush_batch();
+    }
+
+    /// The only P is not idle any more. Its M never counts as spinning: there is nobody to search.
+    fn come_back(&self, p: usize) {
+        if self.scheduler.idle.wake(p) == Woken::Claimed {
+            self.scheduler.idle.stop_spinning();
+        }
+    }
+}
+
+impl Drop for M {
+    fn drop(&mut self) {
+        debug_assert!(
+            self.batch.get_mut().is_empty(),
+            "an M ends with Gs that it readied"
+        );
+    }
+}
+
+/// Polls the future of `block_on` with a budget of its own.
+pub(crate) fn poll_main<R>(waker_data: *const (), poll: impl FnOnce() -> R) -> R {
+    let _main = context::enter_main(waker_data);
+    coop::with_full_budget(poll)
+}

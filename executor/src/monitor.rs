@@ -1,0 +1,413 @@
+//! The monitor: Go's sysmon. A thread without a P that sees to it that nothing stalls.
+//!
+//! It looks at the Ps every few milliseconds while any of them is busy, and sleeps without a timeout
+//! when nothing happens. What it judges by:
+//!
+//! * **A poll tick that has not changed**: one poll lasts. Its P's runnext may be stolen, a thief is
+//!   woken, the preempt flag is raised, and in the end the P is taken away, if there is something for
+//!   it to do that nobody else does: queued Gs, due timers, sources in its poller.
+//! * **A slice tick that has not changed while polls go by**: a chain of runnext hand-overs. The slice ends.
+//! * **A queue that does not move beside an idle P**: a scheduler bug. It is rescued and counted.
+//!
+//! An M that blocks (its CPU clock stands still) loses its P at the threshold. One that computes loses
+//! it too, but of those at most one a core at a time: more would only share the same cores.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::panic::Location;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::p::{P, bump};
+use crate::scheduler::Scheduler;
+use crate::trace;
+
+/// After how many looks at which nothing had moved the monitor sleeps until something does.
+const QUIET_LOOKS: u32 = 6;
+
+/// How often to look when nobody asked for retaking.
+const PERIOD: Duration = Duration::from_millis(5);
+
+pub(crate) struct Monitor {
+    /// The monitor sleeps without a timeout, and wants to be woken when an M wakes up.
+    asleep: AtomicBool,
+    ended: AtomicBool,
+    lock: Mutex<()>,
+    wake: Condvar,
+    /// Ms that compute without a P.
+    computing: AtomicUsize,
+    reported: Mutex<HashSet<&'static Location<'static>>>,
+}
+
+impl std::fmt::Debug for Monitor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Monitor").finish_non_exhaustive()
+    }
+}
+
+/// What the monitor remembers of a P.
+struct Look {
+    polltick: u32,
+    schedtick: u32,
+    /// Since when the poll tick has stood still.
+    since: Instant,
+    /// Since when the slice tick has stood still.
+    slice_since: Instant,
+    /// The CPU time of the M when the poll was first seen to last, and where its task was spawned.
+    slow: Option<(Option<Duration>, Option<&'static Location<'static>>)>,
+    /// The queue was not empty, and some P idle, already at the last look.
+    stranded: bool,
+}
+
+impl Monitor {
+    pub(crate) fn new() -> Monitor {
+        Monitor {
+            asleep: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+            lock: Mutex::new(()),
+            wake: Condvar::new(),
+            computing: AtomicUsize::new(0),
+            reported: Mutex::new(HashSet::new()),
+        }
+    }
+
+    /// Starts the thread.
+    ///
+    /// # Errors
+    ///
+    /// When the operating system refuses it.
+    pub(crate) fn start(scheduler: Arc<Scheduler>) -> std::io::Result<()> {
+        thread::Builder::new()
+            .name("gmp-monitor".into())
+            .stack_size(128 * 1024)
+            .spawn(move || Watch::new(scheduler).run())
+            .map(drop)
+    }
+
+    /// An M wakes up. To be called after a full fence behind what the monitor is to see.
+    #[inline]
+    pub(crate) fn activity(&self) {
+        // SeqCst: pairs with the store in `sleep`; see there.
+        if self.asleep.load(Ordering::SeqCst) {
+            self.rouse();
+        }
+    }
+
+    #[cold]
+    fn rouse(&self) {
+        if self.asleep.swap(false, Ordering::SeqCst) {
+            drop(self.lock.lock());
+            self.wake.notify_one();
+        }
+    }
+
+    pub(crate) fn end(&self) {
+        // Release: pairs with the Acquire in `has_ended`.
+        self.ended.store(true, Ordering::Release);
+        drop(self.lock.lock());
+        self.wake.notify_one();
+    }
+
+    fn has_ended(&self) -> bool {
+        // Acquire: pairs with the Release in `end`.
+        self.ended.load(Ordering::Acquire)
+    }
+
+    /// Sleeps for `period`, or until [`end`](Monitor::end).
+    fn nap(&self, period: Duration) {
+        let mut lock = self.lock.lock();
+        if !self.has_ended() {
+            self.wake.wait_for(&mut lock, period);
+        }
+    }
+
+    /// Sleeps until an M wakes up. `quiet` is asked once more after the flag is up.
+    fn sleep(&self, quiet: impl Fn() -> bool) {
+        let mut lock = self.lock.lock();
+        // SeqCst store and fence: an M that wakes up changes the idle word and then looks at the
+        // flag, both SeqCst; we raise the flag and then look at the idle word.
+        self.asleep.store(true, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        if !quiet() || self.has_ended() {
+            self.asleep.store(false, Ordering::SeqCst);
+            return;
+        }
+        while self.asleep.load(Ordering::SeqCst) && !self.has_ended() {
+            self.wake.wait(&mut lock);
+        }
+        self.asleep.store(false, Ordering::SeqCst);
+    }
+
+    /// Reports a poll that lasted, once per spawn location, if `GMPDEBUG=retake=1` asked for it.
+    pub(crate) fn report(
+        &self,
+        scheduler: &Scheduler,
+        location: &'static Location<'static>,
+        lasted: Duration,
+        retaken: bool,
+    ) {
+        let debug = &scheduler.config.debug;
+        if !debug.retake_report && !debug.retake_fatal {
+            return;
+        }
+        if !self.reported.lock().insert(location) {
+            return;
+        }
+        let _ = writeln!(
+            std::io::stderr(),
+            "gmp: task spawned at {location} kept its {} for {} ms without reaching an await",
+            if retaken { "P (taken away)" } else { "P" },
+            lasted.as_millis(),
+        );
+        if debug.retake_fatal {
+            std::process::abort();
+        }
+    }
+}
+
+/// The monitor thread.
+struct Watch {
+    scheduler: Arc<Scheduler>,
+    looks: Vec<Look>,
+    cores: usize,
+    next_trace: Option<Instant>,
+}
+
+impl Watch {
+    fn new(scheduler: Arc<Scheduler>) -> Watch {
+        let now = Instant::now();
+        let looks = scheduler.ps.iter().map(|_| Look {
+            polltick: 0,
+            schedtick: 0,
+            since: now,
+            slice_since: now,
+            slow: None,
+            stranded: false,
+        });
+        Watch {
+            looks: looks.collect(),
+            cores: thread::available_parallelism().map_or(1, usize::from),
+            next_trace: scheduler.config.debug.schedtrace.map(|every| now + every),
+            scheduler,
+        }
+    }
+
+    fn run(mut self) {
+        let mut quiet = 0;
+        let scheduler = self.scheduler.clone();
+        let monitor = &scheduler.monitor;
+        let period = scheduler
+            .config
+            .retake_after
+            .map_or(PERIOD, |after| (after / 2).max(Duration::from_millis(1)));
+        while !monitor.has_ended() {
+            if quiet >= QUIET_LOOKS && self.next_trace.is_none() {
+                monitor.sleep(|| scheduler.idle.count() == scheduler.procs());
+                quiet = 0;
+            }
+            monitor.nap(period);
+            quiet = if self.look() { 0 } else { quiet + 1 };
+            self.trace();
+        }
+    }
+
+    fn trace(&mut self) {
+        let now = Instant::now();
+        if let (Some(at), Some(every)) = (self.next_trace, self.scheduler.config.debug.schedtrace)
+            && now >= at
+        {
+            self.next_trace = Some(now + every);
+            let text = trace::schedtrace(&self.scheduler);
+            let _ = std::io::stderr().write_all(text.as_bytes());
+        }
+    }
+
+    /// Looks at every P; says whether anything has moved, or is under way.
+    fn look(&mut self) -> bool {
+        let now = Instant::now();
+        let mut moved = false;
+        for p in 0..self.looks.len() {
+            moved |= self.look_at(p, now);
+        }
+        moved
+    }
+
+    fn look_at(&mut self, p: usize, now: Instant) -> bool {
+        let scheduler = self.scheduler.clone();
+        let state: &P = &scheduler.ps[p];
+        let idle = scheduler.idle.is_idle(p);
+        let polltick = state.polltick.load(Ordering::Relaxed);
+        let moved = polltick != self.looks[p].polltick;
+        if moved || idle {
+            self.poll_ended(p, now);
+            let look = &mut self.looks[p];
+            look.polltick = polltick;
+            look.since = now;
+            look.slow = None;
+        }
+        if idle {
+            self.looks[p].slice_since = now;
+            return moved;
+        }
+        self.look_at_slice(p, state, now);
+        self.look_for_stranded(p, state);
+        if !moved {
+            self.look_at_slow_poll(p, state, now);
+        }
+        true
+    }
+
+    /// A chain of hand-overs that goes on too long.
+    fn look_at_slice(&mut self, p: usize, state: &P, now: Instant) {
+        let look = &mut self.looks[p];
+        let schedtick = state.schedtick.load(Ordering::Relaxed);
+        if schedtick != look.schedtick {
+            look.schedtick = schedtick;
+            look.slice_since = now;
+        } else if now - look.slice_since >= self.threshold() {
+            state.end_slice.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Queued work beside an idle P, twice in a row, with nobody on the way.
+    fn look_for_stranded(&mut self, p: usize, state: &P) {
+        let scheduler = &self.scheduler;
+        let stranded =
+            !state.queue.is_empty() && scheduler.idle.count() > 0 && scheduler.idle.spinning() == 0;
+        let was = std::mem::replace(&mut self.looks[p].stranded, stranded);
+        let queue_stands = state.schedtick.load(Ordering::Relaxed) == self.looks[p].schedtick;
+        if stranded && was && queue_stands {
+            scheduler.rescues.fetch_add(1, Ordering::Relaxed);
+            if scheduler.config.debug.rescue_fatal {
+                eprintln!(
+                    "gmp: rescue: {} Gs queued on P{p} beside an idle P",
+                    state.queue.len()
+                );
+                std::process::abort();
+            }
+            scheduler.submit();
+        }
+    }
+
+    fn threshold(&self) -> Duration {
+        let after = self.scheduler.config.retake_after;
+        after.unwrap_or(Duration::from_millis(10))
+    }
+
+    /// The same poll as at the last look.
+    fn look_at_slow_poll(&mut self, p: usize, state: &P, now: Instant) {
+        let scheduler = self.scheduler.clone();
+        let look = &mut self.looks[p];
+        let holder = state.holder();
+        let cpu = holder.as_ref().and_then(|record| record.cpu_clock.now());
+        let before = look.slow.get_or_insert((cpu, state.location())).0;
+        let polltick = look.polltick;
+        let lasted = now - look.since;
+        state.slow_poll.store(polltick, Ordering::Relaxed);
+        if !self.waits(p, state) {
+            return;
+        }
+        if scheduler.idle.count() > 0 && scheduler.idle.spinning() == 0 {
+            // Not a rescue: a runnext is left to its P until now, and timers and sources are its own.
+            scheduler.submit();
+        }
+        if lasted < self.threshold() {
+            return;
+        }
+        let Some(record) = holder else { return };
+        record.preempt();
+        if scheduler.config.retake_after.is_none() || !scheduler.is_multi_thread() {
+            return;
+        }
+        let used = match (before, cpu) {
+            (Some(before), Some(after)) => after.saturating_sub(before),
+            _ => Duration::ZERO,
+        };
+        let computes = used * 2 > lasted;
+        if computes
+            && scheduler.monitor.computing.load(Ordering::Relaxed) as isize >= self.cores as isize
+        {
+            return;
+        }
+        self.retake(p, state, &record, polltick, computes);
+    }
+
+    /// Whether there is something for P `p` to do while its M polls on.
+    fn waits(&self, p: usize, state: &P) -> bool {
+        let scheduler = &self.scheduler;
+        !state.queue.is_empty()
+            || !state.runnext.is_empty()
+            || scheduler.netpoll().has_sources(p)
+            || scheduler.timers().is_some_and(|timers| timers.is_due(p))
+            || (!scheduler.global.is_empty() && scheduler.idle.count() == 0)
+    }
+
+    /// Takes P `p` from its M and gives it to another.
+    fn retake(
+        &mut self,
+        p: usize,
+        state: &P,
+        record: &Arc<crate::m::Record>,
+        polltick: u32,
+        computes: bool,
+    ) {
+        let scheduler = &self.scheduler;
+        // First the thread, then the P: a P without a thread would be worse than what we have.
+        let Some(reserved) = scheduler.pool.reserve(scheduler) else {
+            return;
+        };
+        // Before the P: the M may come back the moment it is gone, and wants to know.
+        record.note_retaken(Some(Retaken {
+            since: self.looks[p].since,
+            computes,
+            location: state.location(),
+        }));
+        let same_poll = || state.polltick.load(Ordering::Relaxed) == polltick;
+        if !record.tenure.take(p, same_poll) {
+            record.note_retaken(None);
+            return scheduler.pool.release(reserved);
+        }
+        if computes {
+            scheduler.monitor.computing.fetch_add(1, Ordering::Relaxed);
+        }
+        bump(&state.stats.retakes, 1);
+        state.set_holder(None);
+        reserved.hold(p);
+    }
+
+    /// A poll that was seen to last is over, and its P was not taken away.
+    fn poll_ended(&self, p: usize, now: Instant) {
+        let look = &self.looks[p];
+        let lasted = now - look.since;
+        if let Some((_, Some(location))) = look.slow
+            && lasted >= self.threshold()
+        {
+            let scheduler = &self.scheduler;
+            scheduler.monitor.report(scheduler, location, lasted, false);
+        }
+    }
+}
+
+impl Monitor {
+    /// An M without a P came back from the poll during which it lost it.
+    pub(crate) fn poll_without_p_ended(&self, scheduler: &Scheduler, retaken: Retaken) {
+        if retaken.computes {
+            // May come before the monitor's own addition: the count wraps and comes right.
+            self.computing.fetch_sub(1, Ordering::Relaxed);
+        }
+        if let Some(location) = retaken.location {
+            self.report(scheduler, location, retaken.since.elapsed(), true);
+        }
+    }
+}
+
+/// What an M is told about the loss of its P.
+pub(crate) struct Retaken {
+    pub(crate) since: Instant,
+    pub(crate) computes: bool,
+    pub(crate) location: Option<&'static Location<'static>>,
+}

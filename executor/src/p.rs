@@ -1,0 +1,125 @@
+//! P: the right to run Gs, and what belongs to it.
+
+use std::panic::Location;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::m::Record;
+use crate::queue::LocalQueue;
+use crate::runnext::RunNext;
+use crate::task::G;
+
+/// A processor. There are as many as `worker_threads`; an M that holds one runs Gs.
+///
+/// The ticks and counters are written by the holder alone (a load and a store, no read-modify-write)
+/// and read by anybody.
+pub(crate) struct P {
+    pub(crate) queue: LocalQueue,
+    pub(crate) runnext: RunNext<G>,
+    /// Polls begun. Tells the monitor one poll from the next.
+    pub(crate) polltick: AtomicU32,
+    /// Slices begun: a G that came out of runnext inherits the slice of the one before it.
+    pub(crate) schedtick: AtomicU32,
+    /// The `polltick` of a poll that the monitor has seen last for a while: while it is the current
+    /// one, thieves may take the runnext.
+    pub(crate) slow_poll: AtomicU32,
+    /// The monitor saw the slice last too long: the next runnext goes to the tail.
+    pub(crate) end_slice: AtomicBool,
+    /// Where the task was spawned that is being polled; null between polls of the scheduler's own.
+    location: AtomicPtr<Location<'static>>,
+    /// The M that holds the P, or watches it while the P is idle.
+    holder: Mutex<Option<Arc<Record>>>,
+    pub(crate) stats: Stats,
+}
+
+/// What a P counts. Cumulative.
+#[derive(Debug, Default)]
+pub(crate) struct Stats {
+    pub(crate) polls: AtomicU64,
+    pub(crate) parks: AtomicU64,
+    pub(crate) unparks: AtomicU64,
+    pub(crate) noop_unparks: AtomicU64,
+    pub(crate) steals: AtomicU64,
+    pub(crate) steal_operations: AtomicU64,
+    pub(crate) overflows: AtomicU64,
+    pub(crate) netpolls: AtomicU64,
+    pub(crate) retakes: AtomicU64,
+    busy_ns: AtomicU64,
+}
+
+/// Adds to a counter that only the calling thread writes.
+#[inline]
+pub(crate) fn bump(counter: &AtomicU64, by: u64) {
+    counter.store(
+        counter.load(Ordering::Relaxed).wrapping_add(by),
+        Ordering::Relaxed,
+    );
+}
+
+impl Stats {
+    pub(crate) fn add_busy(&self, busy: Duration) {
+        bump(&self.busy_ns, busy.as_nanos() as u64);
+    }
+
+    pub(crate) fn busy(&self) -> Duration {
+        Duration::from_nanos(self.busy_ns.load(Ordering::Relaxed))
+    }
+}
+
+impl P {
+    pub(crate) fn new() -> P {
+        P {
+            queue: LocalQueue::new(),
+            runnext: RunNext::new(),
+            polltick: AtomicU32::new(1),
+            schedtick: AtomicU32::new(0),
+            slow_poll: AtomicU32::new(0),
+            end_slice: AtomicBool::new(false),
+            location: AtomicPtr::new(ptr::null_mut()),
+            holder: Mutex::new(None),
+            stats: Stats::default(),
+        }
+    }
+
+    /// A poll of a task spawned at `location` begins. Holder only.
+    #[inline]
+    pub(crate) fn poll_begins(&self, location: &'static Location<'static>, new_slice: bool) {
+        let tick = self.polltick.load(Ordering::Relaxed).wrapping_add(1);
+        self.polltick.store(tick, Ordering::Relaxed);
+        if new_slice {
+            let tick = self.schedtick.load(Ordering::Relaxed).wrapping_add(1);
+            self.schedtick.store(tick, Ordering::Relaxed);
+        }
+        self.location
+            .store(ptr::from_ref(location).cast_mut(), Ordering::Relaxed);
+        bump(&self.stats.polls, 1);
+    }
+
+    /// Where the task was spawned that is polled now, or was polled last.
+    pub(crate) fn location(&self) -> Option<&'static Location<'static>> {
+        // SAFETY: only `&'static Location`s are ever stored, or null.
+        unsafe { self.location.load(Ordering::Relaxed).as_ref() }
+    }
+
+    /// Whether thieves may take the runnext: its P is busy with a poll that lasts.
+    pub(crate) fn is_slow(&self) -> bool {
+        self.slow_poll.load(Ordering::Relaxed) == self.polltick.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_holder(&self, record: Option<Arc<Record>>) {
+        *self.holder.lock() = record;
+    }
+
+    pub(crate) fn holder(&self) -> Option<Arc<Record>> {
+        self.holder.lock().clone()
+    }
+
+    /// Whether the P has Gs queued that somebody else may take.
+    pub(crate) fn has_stealable(&self) -> bool {
+        !self.queue.is_empty() || (self.is_slow() && !self.runnext.is_empty())
+    }
+}

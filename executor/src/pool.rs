@@ -1,0 +1,445 @@
+//! The threads: Ms that hold a P, spare ones that wait for a P, and the blocking pool, all from one stock.
+//!
+//! A thread has a *duty*: to hold a P, or to run blocking jobs. When it has done its duty it is idle
+//! for the keep-alive, and then ends.
+//!
+//! # Who wakes whom
+//!
+//! Blocking jobs are in a lock-free queue. At most one thread *searches* it at a time: it was woken
+//! for a job and has not taken one yet. A submitter that sees a searcher wakes nobody; the searcher
+//! that takes a job while more are queued passes the search on. So small jobs in a row are run by one
+//! thread without a wake-up each, and a job that blocks never holds up the one behind it. The rules are
+//! those of spinning Ms (`idle`): push, fence, look at `searching`; cease searching, fence, look at the queue.
+//!
+//! # Bounds
+//!
+//! `max_blocking_threads` bounds the threads that run jobs, `max_extra_threads` those that exist for
+//! Ps that were taken away; so a full blocking pool never keeps a P from being retaken.
+
+use std::collections::VecDeque;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crossbeam_queue::SegQueue;
+use parking_lot::{Condvar, Mutex};
+
+use crate::context;
+use crate::handle::Handle;
+use crate::m::{Left, M};
+use crate::scheduler::Scheduler;
+use crate::task::G;
+
+/// What a thread is woken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Duty {
+    /// Run Gs with this P.
+    Hold(usize),
+    /// Run blocking jobs; it counts as the searcher.
+    Search,
+}
+
+/// Where an idle thread waits.
+struct Seat {
+    duty: Mutex<Option<Duty>>,
+    given: Condvar,
+}
+
+pub(crate) struct Pool {
+    jobs: SegQueue<G>,
+    /// Whether a thread is on its way to the queue.
+    searching: AtomicBool,
+    /// Threads that run jobs, or search.
+    blocking: AtomicUsize,
+    state: Mutex<State>,
+    /// Signalled when a thread ends.
+    ended: Condvar,
+}
+
+struct State {
+    idle: Vec<Arc<Seat>>,
+    threads: usize,
+    /// Ps that could not be given to anybody, since no thread could be made.
+    orphans: VecDeque<usize>,
+    closing: bool,
+    said_full: bool,
+}
+
+impl Pool {
+    pub(crate) fn new() -> Pool {
+        Pool {
+            jobs: SegQueue::new(),
+            searching: AtomicBool::new(false),
+            blocking: AtomicUsize::new(0),
+            state: Mutex::new(State {
+                idle: Vec::new(),
+                threads: 0,
+                orphans: VecDeque::new(),
+                closing: false,
+                said_full: false,
+            }),
+            ended: Condvar::new(),
+        }
+    }
+
+    /// All threads that exist.
+    pub(crate) fn threads(&self) -> usize {
+        self.state.lock().threads
+    }
+
+    /// Threads that wait for something to do.
+    pub(crate) fn idle_threads(&self) -> usize {
+        self.state.lock().idle.len()
+    }
+
+    /// Threads that run a blocking job or look for one.
+    pub(crate) fn blocking_threads(&self) -> usize {
+        self.blocking.load(Ordering::Relaxed)
+    }
+
+    /// Blocking jobs that no thread has taken yet.
+    pub(crate) fn queued_jobs(&self) -> usize {
+        self.jobs.len()
+    }
+
+    // ----- Blocking jobs -----
+
+    /// Queues a blocking job and sees to it that a thread gets to it.
+    pub(crate) fn submit(&self, scheduler: &Arc<Scheduler>, job: G) {
+        let mandatory = job.metadata().is_mandatory();
+        self.jobs.push(job);
+        // SeqCst fence: between the push and the look at `searching`; pairs with the one in `cease`.
+        fence(Ordering::SeqCst);
+        if self.searching.load(Ordering::SeqCst) {
+            return;
+        }
+        self.send_searcher(scheduler, mandatory);
+    }
+
+    /// Makes one thread search, unless one does.
+    fn send_searcher(&self, scheduler: &Arc<Scheduler>, mandatory: bool) {
+        if self.searching.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let mut state = self.state.lock();
+        if state.closing && !mandatory && state.threads == 0 {
+            // Nobody is left to drop the queue.
+            drop(state);
+            self.searching.store(false, Ordering::SeqCst);
+            self.drop_jobs();
+            return;
+        }
+        let max = scheduler.config.max_blocking_threads;
+        if self.blocking.load(Ordering::Relaxed) < max {
+            self.blocking.fetch_add(1, Ordering::Relaxed);
+            if let Some(seat) = state.idle.pop() {
+                drop(state);
+                return seat.give(Duty::Search);
+            }
+            match self.start_thread(&mut state, scheduler, Duty::Search) {
+                Ok(()) => return,
+                Err(error) => {
+                    // Whoever runs a job takes the next one; without anybody the job waits for the
+                    // next submission, and is never lost.
+                    if self.blocking.fetch_sub(1, Ordering::Relaxed) == 1 {
+                        complain(&error, "a blocking job waits for one");
+                    }
+                }
+            }
+        }
+        drop(state);
+        self.searching.store(false, Ordering::SeqCst);
+    }
+
+    /// Runs jobs until there are none. The caller counts as searching.
+    fn run_jobs(&self, scheduler: &Arc<Scheduler>) {
+        let mut searching = true;
+        loop {
+            let Some(job) = self.jobs.pop() else {
+                if searching {
+                    self.searching.store(false, Ordering::SeqCst);
+                    searching = false;
+                }
+                // SeqCst fence: between ceasing to search and the last look; pairs with `submit`.
+                fence(Ordering::SeqCst);
+                if self.jobs.is_empty() {
+                    break;
+                }
+                continue;
+            };
+            if std::mem::take(&mut searching) {
+                self.searching.store(false, Ordering::SeqCst);
+                fence(Ordering::SeqCst);
+            }
+            if !self.jobs.is_empty() && !self.searching.load(Ordering::SeqCst) {
+                self.send_searcher(scheduler, false);
+            }
+            if scheduler.is_closing() && !job.metadata().is_mandatory() {
+                drop_job(job);
+            } else {
+                run_job(job);
+            }
+        }
+        self.blocking.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Drops every queued job: its handle says cancelled.
+    fn drop_jobs(&self) {
+        while let Some(job) = self.jobs.pop() {
+            drop_job(job);
+        }
+    }
+
+    // ----- Ps -----
+
+    /// Starts the M of P `p`.
+    ///
+    /// # Errors
+    ///
+    /// When the operating system refuses a thread.
+    pub(crate) fn start_m(&self, scheduler: &Arc<Scheduler>, p: usize) -> io::Result<()> {
+        let mut state = self.state.lock();
+        self.start_thread(&mut state, scheduler, Duty::Hold(p))
+    }
+
+    /// Takes an idle thread out, or makes one, for a P that is about to be taken from its M.
+    pub(crate) fn reserve(&self, scheduler: &Arc<Scheduler>) -> Option<Reserved> {
+        let mut state = self.state.lock();
+        if let Some(seat) = state.idle.pop() {
+            return Some(Reserved(seat));
+        }
+        let extra =
+            state.threads - (scheduler.procs() + self.blocking_threads()).min(state.threads);
+        if extra >= scheduler.config.max_extra_threads {
+            if !std::mem::replace(&mut state.said_full, true) {
+                eprintln!(
+                    "gmp: {extra} threads beyond one a worker are blocked in tasks; their Ps are \
+                     not taken away any more (see Builder::max_extra_threads)"
+                );
+            }
+            return None;
+        }
+        let seat = Arc::new(Seat::new());
+        let started = self.start_seated(&mut state, scheduler, None, seat.clone());
+        started.ok().map(|()| Reserved(seat))
+    }
+
+    /// Hands P `p` to an idle or new thread.
+    pub(crate) fn hold(&self, scheduler: &Arc<Scheduler>, p: usize) {
+        match self.reserve(scheduler) {
+            Some(reserved) => reserved.hold(p),
+            // The next thread that becomes idle takes it.
+            None => self.state.lock().orphans.push_back(p),
+        }
+    }
+
+    /// Puts a reserved thread back.
+    pub(crate) fn release(&self, reserved: Reserved) {
+        self.state.lock().idle.push(reserved.0);
+    }
+
+    // ----- Threads -----
+
+    fn start_thread(
+        &self,
+        state: &mut State,
+        scheduler: &Arc<Scheduler>,
+        duty: Duty,
+    ) -> io::Result<()> {
+        self.start_seated(state, scheduler, Some(duty), Arc::new(Seat::new()))
+    }
+
+    fn start_seated(
+        &self,
+        state: &mut State,
+        scheduler: &Arc<Scheduler>,
+        duty: Option<Duty>,
+        seat: Arc<Seat>,
+    ) -> io::Result<()> {
+        let Some(handle) = scheduler.handle() else {
+            return Err(io::Error::other("the runtime is gone"));
+        };
+        let config = &scheduler.config;
+        let mut builder = thread::Builder::new().name((config.thread_name)());
+        if let Some(size) = config.stack_size {
+            builder = builder.stack_size(size);
+        }
+        let scheduler = scheduler.clone();
+        builder.spawn(move || thread_main(scheduler, handle, seat, duty))?;
+        state.threads += 1;
+        Ok(())
+    }
+
+    /// Waits for a duty; `None` after the keep-alive, or when the runtime closes.
+    fn idle(&self, seat: &Arc<Seat>, keep_alive: Duration, seated: bool) -> Option<Duty> {
+        if !seated {
+            let mut state = self.state.lock();
+            if let Some(p) = state.orphans.pop_front() {
+                return Some(Duty::Hold(p));
+            }
+            if state.closing {
+                return None;
+            }
+            state.idle.push(seat.clone());
+        }
+        let deadline = Instant::now().checked_add(keep_alive);
+        loop {
+            if let Some(duty) = seat.wait(deadline) {
+                return Some(duty);
+            }
+            let mut state = self.state.lock();
+            let position = state.idle.iter().position(|other| Arc::ptr_eq(other, seat));
+            if let Some(position) = position {
+                state.idle.remove(position);
+                return None;
+            }
+            // Somebody took the seat out and is about to give a duty.
+            drop(state);
+            if let Some(duty) = seat.wait(None) {
+                return Some(duty);
+            }
+        }
+    }
+
+    fn thread_ends(&self) {
+        let mut state = self.state.lock();
+        state.threads -= 1;
+        let last = state.threads == 0 && state.closing;
+        drop(state);
+        if last {
+            self.drop_jobs();
+        }
+        self.ended.notify_all();
+    }
+
+    // ----- Shutdown -----
+
+    /// Idle threads end, and every other one when it has done its duty. Queued jobs are dropped,
+    /// mandatory ones run.
+    pub(crate) fn close(&self) {
+        let idle = {
+            let mut state = self.state.lock();
+            state.closing = true;
+            std::mem::take(&mut state.idle)
+        };
+        for seat in idle {
+            // A searcher finds mandatory jobs, or nothing, and ends.
+            self.blocking.fetch_add(1, Ordering::Relaxed);
+            seat.give(Duty::Search);
+        }
+    }
+
+    /// Waits until every thread has ended; `false` if `timeout` passed first.
+    pub(crate) fn wait(&self, timeout: Option<Duration>) -> bool {
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let mut state = self.state.lock();
+        while state.threads > 0 {
+            match deadline {
+                None => self.ended.wait(&mut state),
+                Some(deadline) => {
+                    if self.ended.wait_until(&mut state, deadline).timed_out() {
+                        return state.threads == 0;
+                    }
+                }
+            }
+        }
+        true
+    }
+}
+
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pool").finish_non_exhaustive()
+    }
+}
+
+/// An idle thread, set aside for a P.
+#[must_use]
+pub(crate) struct Reserved(Arc<Seat>);
+
+impl Reserved {
+    pub(crate) fn hold(self, p: usize) {
+        self.0.give(Duty::Hold(p));
+    }
+}
+
+impl Seat {
+    fn new() -> Seat {
+        Seat {
+            duty: Mutex::new(None),
+            given: Condvar::new(),
+        }
+    }
+
+    fn give(&self, duty: Duty) {
+        let before = self.duty.lock().replace(duty);
+        debug_assert_eq!(before, None, "a thread is given two duties");
+        self.given.notify_one();
+    }
+
+    fn wait(&self, deadline: Option<Instant>) -> Option<Duty> {
+        let mut duty = self.duty.lock();
+        while duty.is_none() {
+            match deadline {
+                None => self.given.wait(&mut duty),
+                Some(deadline) => {
+                    if self.given.wait_until(&mut duty, deadline).timed_out() {
+                        break;
+                    }
+                }
+            }
+        }
+        duty.take()
+    }
+}
+
+fn run_job(job: G) {
+    let _free = context::exit_runtime();
+    // The body catches its panics; what is left is a waker of somebody else's.
+    let _ = catch_unwind(AssertUnwindSafe(|| job.run()));
+}
+
+fn drop_job(job: G) {
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(job)));
+}
+
+fn complain(error: &io::Error, consequence: &str) {
+    eprintln!("gmp: cannot start a thread: {error}; {consequence}");
+}
+
+/// The life of a thread.
+fn thread_main(
+    scheduler: Arc<Scheduler>,
+    handle: Handle,
+    seat: Arc<Seat>,
+    first_duty: Option<Duty>,
+) {
+    let depth = context::push_handle(Some(handle));
+    if let Some(hook) = &scheduler.config.on_thread_start {
+        hook();
+    }
+    let m = M::new(scheduler.clone());
+    let keep_alive = scheduler.config.keep_alive;
+    let mut next = first_duty.or_else(|| scheduler.pool.idle(&seat, keep_alive, true));
+    while let Some(duty) = next {
+        match duty {
+            Duty::Hold(p) => {
+                let _entered = context::enter_runtime(true);
+                if m.run(p) == Left::Closed {
+                    break;
+                }
+            }
+            Duty::Search => scheduler.pool.run_jobs(&scheduler),
+        }
+        next = scheduler.pool.idle(&seat, keep_alive, false);
+    }
+    drop(m);
+    if let Some(hook) = &scheduler.config.on_thread_stop {
+        hook();
+    }
+    context::pop_handle(depth);
+    scheduler.pool.thread_ends();
+}

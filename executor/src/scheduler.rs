@@ -1,0 +1,203 @@
+//! What all Ms of a runtime share: the Ps, the global queue, who is idle, and the way work gets in.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Instant;
+
+use crossbeam_utils::CachePadded;
+
+use crate::config::{Config, Flavor};
+use crate::context;
+use crate::handle::{Handle, HandleInner};
+use crate::idle::Idle;
+use crate::m::M;
+use crate::monitor::Monitor;
+use crate::p::P;
+use crate::parkonly::ParkOnly;
+use crate::pool::Pool;
+use crate::queue::GlobalQueue;
+use crate::seam::{Netpoll, Timers};
+use crate::task::{G, Target};
+
+pub(crate) struct Scheduler {
+    pub(crate) config: Config,
+    pub(crate) ps: Box<[CachePadded<P>]>,
+    pub(crate) global: GlobalQueue,
+    pub(crate) idle: Idle,
+    pub(crate) pool: Pool,
+    pub(crate) monitor: Monitor,
+    /// The configured netpoll, or one that only parks.
+    netpoll: Arc<dyn Netpoll>,
+    /// The way back to the handle, for the threads that the pool starts.
+    handle: OnceLock<Weak<HandleInner>>,
+    /// No new tasks; Ms end when they find nothing more to run.
+    closing: AtomicBool,
+    /// How many Ps have not been put down for good by a closing M.
+    live_ps: AtomicUsize,
+    /// How often the monitor found queued work beside an idle P.
+    pub(crate) rescues: AtomicU64,
+    pub(crate) started: Instant,
+}
+
+impl Scheduler {
+    pub(crate) fn new(config: Config) -> Scheduler {
+        crate::ownership::prepare();
+        let netpoll = config
+            .netpoll
+            .clone()
+            .unwrap_or_else(|| Arc::new(ParkOnly::new(config.procs)));
+        Scheduler {
+            ps: (0..config.procs)
+                .map(|_| CachePadded::new(P::new()))
+                .collect(),
+            global: GlobalQueue::new(),
+            idle: Idle::new(config.procs),
+            pool: Pool::new(),
+            monitor: Monitor::new(),
+            netpoll,
+            handle: OnceLock::new(),
+            closing: AtomicBool::new(false),
+            live_ps: AtomicUsize::new(config.procs),
+            rescues: AtomicU64::new(0),
+            started: Instant::now(),
+            config,
+        }
+    }
+
+    pub(crate) fn set_handle(&self, handle: Weak<HandleInner>) {
+        let set = self.handle.set(handle);
+        debug_assert!(set.is_ok(), "a scheduler belongs to one handle");
+    }
+
+    /// The runtime's handle, unless nobody holds one any more.
+    pub(crate) fn handle(&self) -> Option<Handle> {
+        self.handle.get()?.upgrade().map(Handle::from_inner)
+    }
+
+    pub(crate) fn procs(&self) -> usize {
+        self.ps.len()
+    }
+
+    pub(crate) fn is_multi_thread(&self) -> bool {
+        self.config.flavor == Flavor::MultiThread
+    }
+
+    pub(crate) fn netpoll(&self) -> &dyn Netpoll {
+        &*self.netpoll
+    }
+
+    pub(crate) fn timers(&self) -> Option<&dyn Timers> {
+        self.config.timers.as_deref()
+    }
+
+    /// Work was published: gets an M going for it if a P is idle and nobody is on the way.
+    #[inline]
+    pub(crate) fn submit(&self) {
+        if let Some(p) = self.idle.submit() {
+            self.wake_m(p);
+        }
+    }
+
+    /// Wakes the M of a P that was claimed for it.
+    #[cold]
+    pub(crate) fn wake_m(&self, p: usize) {
+        self.netpoll.notify(p);
+        self.monitor.activity();
+    }
+
+    /// Queues a G that was readied by a thread that holds no P of this runtime.
+    #[cold]
+    pub(crate) fn inject(&self, g: G) {
+        self.global.push(g);
+        self.submit();
+    }
+
+    /// Whether there is something that a searching M could run.
+    pub(crate) fn has_work(&self) -> bool {
+        !self.global.is_empty() || self.ps.iter().any(|p| p.has_stealable())
+    }
+
+    /// Breaks the wait of P `p`'s watcher, if it waits, so that it looks at its timers again.
+    pub(crate) fn unpark(&self, p: usize) {
+        // The fence orders the timer that was just added before the look at the idle word; an M that
+        // goes idle looks at its timers after it set the bit.
+        std::sync::atomic::fence(Ordering::SeqCst);
+        if self.idle.is_idle(p) {
+            self.netpoll.notify(p);
+        }
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        // Acquire: pairs with the Release in `close`.
+        self.closing.load(Ordering::Acquire)
+    }
+
+    /// No new tasks from here on, and every M ends once it finds nothing to run.
+    pub(crate) fn close(&self) {
+        // Release: pairs with the Acquire in `is_closing`.
+        self.closing.store(true, Ordering::Release);
+        self.pool.close();
+        std::sync::atomic::fence(Ordering::SeqCst);
+        for p in 0..self.procs() {
+            self.netpoll.notify(p);
+        }
+    }
+
+    /// An M puts its P down for good. The last one ends the drivers.
+    pub(crate) fn retire_p(&self) {
+        // AcqRel: whoever brings it to zero sees what the others did.
+        if self.live_ps.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.netpoll.shutdown();
+            if let Some(timers) = self.timers() {
+                timers.shutdown();
+            }
+            self.monitor.end();
+        }
+    }
+}
+
+impl std::fmt::Debug for Scheduler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scheduler")
+            .field("config", &self.config)
+            .field("idle", &self.idle)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A G became runnable: it goes to the P that this thread holds, or to the global queue.
+///
+/// `scheduler` is the one that the G belongs to. It is a pointer because the G's own reference may be
+/// the last one, and go with the G the moment it is queued.
+#[inline]
+pub(crate) fn ready(scheduler: *const Scheduler, g: G, yielded: bool) {
+    let mut g = Some(g);
+    context::hot(|hot| {
+        let m: Option<&M> = hot.m();
+        if let Some(m) = m.filter(|m| std::ptr::eq(m.scheduler(), scheduler)) {
+            m.ready(g.take().expect("not yet queued"), yielded);
+        }
+    });
+    if let Some(g) = g {
+        ready_from_outside(g);
+    }
+}
+
+#[cold]
+fn ready_from_outside(g: G) {
+    let Target::Scheduler(scheduler) = g.metadata().owner().target() else {
+        unreachable!("a G of a LocalSet is readied there");
+    };
+    let scheduler = scheduler.clone();
+    if g.metadata().is_blocking() {
+        scheduler.pool_submit(g);
+    } else {
+        scheduler.inject(g);
+    }
+}
+
+impl Scheduler {
+    fn pool_submit(self: &Arc<Self>, g: G) {
+        self.pool.submit(self, g);
+    }
+}
