@@ -11,7 +11,7 @@ use gmp_executor::wait::WaitReason;
 use gmp_io::ReadBuf;
 
 use crate::interest::Interest;
-use crate::netpoll::{Direction, ReadyEvent, Registration};
+use crate::netpoll::{Direction, ReadyEvent, Registration, reason_of};
 use crate::ready::Ready;
 
 /// A non-blocking I/O object registered with the netpoll of the runtime it was created in.
@@ -50,6 +50,12 @@ impl<E: AsFd> PollEvented<E> {
     pub(crate) fn new_with_interest(io: E, interest: Interest) -> io::Result<PollEvented<E>> {
         let registration = Registration::new(io.as_fd(), interest);
         Ok(PollEvented { registration, io })
+    }
+
+    /// Takes the object to be ready, without having asked. A wrong guess costs an operation that
+    /// would block. For sockets whose state is known when they are made: accepted ones, pairs.
+    pub(crate) fn assume_ready(&self, ready: Ready) {
+        self.registration.assume_ready(ready);
     }
 
     /// Deregisters the object and gives it back.
@@ -135,7 +141,19 @@ impl<E> PollEvented<E> {
         interest: Interest,
         f: impl FnMut() -> io::Result<R>,
     ) -> io::Result<R> {
-        self.registration.async_io(interest, f).await
+        self.registration
+            .async_io(interest, reason_of(interest), f)
+            .await
+    }
+
+    /// As [`async_io`](PollEvented::async_io), for a listener.
+    pub(crate) async fn async_accept_io<R>(
+        &self,
+        f: impl FnMut() -> io::Result<R>,
+    ) -> io::Result<R> {
+        self.registration
+            .async_io(Interest::READABLE, WaitReason::NetAccept, f)
+            .await
     }
 
     /// As [`async_io`](PollEvented::async_io), for a user's closure.

@@ -42,7 +42,7 @@ use gmp_executor::{context, seam};
 
 use poller::{Buffers, Poller};
 pub(crate) use readiness::ReadyEvent;
-pub(crate) use registration::Registration;
+pub(crate) use registration::{Registration, reason_of};
 use source::Source;
 pub(crate) use waiters::Direction;
 use waiters::WakerBatch;

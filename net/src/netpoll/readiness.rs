@@ -112,10 +112,15 @@ impl<const TICK_BITS: u32> Readiness<TICK_BITS> {
         });
     }
 
-    /// The source is registered now. It is assumed to be ready for `assumed`: a wrong guess costs
+    /// The source is taken to be ready for this, without an event that says so. A wrong guess costs
     /// an operation that would block.
-    pub(super) fn set_registered(&self, assumed: Ready) {
-        self.update(|word| Some(word | REGISTERED | assumed.bits()));
+    pub(super) fn assume(&self, ready: Ready) {
+        self.update(|word| Some(word | ready.bits()));
+    }
+
+    /// The source is registered now.
+    pub(super) fn set_registered(&self) {
+        self.update(|word| Some(word | REGISTERED));
     }
 
     /// The runtime goes.
@@ -222,7 +227,7 @@ mod tests {
     #[test]
     fn the_tick_wraps_without_touching_the_flags() {
         let word = Readiness::<2>::new();
-        word.set_registered(Ready::EMPTY);
+        word.set_registered();
         word.set_shutdown();
         for _ in 0..9 {
             word.set(Ready::READABLE);
@@ -237,7 +242,8 @@ mod tests {
     fn flags_stay_and_events_keep_coming() {
         let word = word();
         assert!(!word.snapshot(Ready::ALL).is_registered());
-        word.set_registered(Ready::WRITABLE);
+        word.set_registered();
+        word.assume(Ready::WRITABLE);
         let event = word.snapshot(Ready::ALL);
         assert!(event.is_registered() && !event.is_shutdown());
         assert_eq!(event.ready, Ready::WRITABLE);

@@ -2,9 +2,8 @@
 
 use std::future::Future;
 use std::io;
-use std::os::fd::AsRawFd;
-use std::os::fd::BorrowedFd;
-use std::pin::{Pin, pin};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
@@ -48,8 +47,18 @@ impl Registration {
     /// Outside a runtime, and in a runtime without I/O.
     #[track_caller]
     pub(crate) fn new(fd: BorrowedFd<'_>, interest: Interest) -> Registration {
+        Registration::of_raw(fd.as_raw_fd(), interest)
+    }
+
+    /// As [`new`](Registration::new), for something that may turn out to be no descriptor at all.
+    #[track_caller]
+    pub(crate) fn of_raw(fd: RawFd, interest: Interest) -> Registration {
+        Registration::with(fd, interest, Shared::current())
+    }
+
+    pub(super) fn with(fd: RawFd, interest: Interest, netpoll: Arc<Shared>) -> Registration {
         Registration {
-            source: Arc::new(Source::new(fd.as_raw_fd(), interest, Shared::current())),
+            source: Arc::new(Source::new(fd, interest, netpoll)),
         }
     }
 
@@ -59,12 +68,56 @@ impl Registration {
     ///
     /// What the system said: `EPERM` for a regular file.
     pub(crate) fn register(&self) -> io::Result<()> {
-        self.source.register(Ready::EMPTY)
+        self.source.register()
+    }
+
+    /// Takes the descriptor to be ready, without having asked. A wrong guess costs an operation
+    /// that would block.
+    pub(crate) fn assume_ready(&self, ready: Ready) {
+        self.source.watched().readiness().assume(ready);
     }
 
     /// Deregisters the descriptor for good.
     pub(crate) fn close(&self) -> io::Result<()> {
         self.source.close()
+    }
+
+    /// What the descriptor is ready for, or the news that the runtime is gone.
+    #[inline]
+    fn snapshot(&self, mask: Ready) -> io::Result<ReadyEvent> {
+        let event = self.source.watched().readiness().snapshot(mask);
+        if event.is_shutdown() || (!event.is_registered() && self.source.netpoll().is_shut()) {
+            return Err(gone());
+        }
+        Ok(event)
+    }
+
+    /// As `snapshot`; if there is no readiness yet, there are events from now on.
+    #[inline]
+    fn registered_snapshot(&self, mask: Ready) -> io::Result<ReadyEvent> {
+        let event = self.snapshot(mask)?;
+        if event.ready.is_empty() && !event.is_registered() {
+            self.source.register()?;
+            return self.snapshot(mask);
+        }
+        Ok(event)
+    }
+
+    /// Takes readiness back, on somebody's word, unless there has been an event since. "Closed" stays.
+    pub(crate) fn clear(&self, event: ReadyEvent) {
+        let open = event.ready - Ready::CLOSED;
+        self.clear_all(event.with_ready(open));
+    }
+
+    fn clear_all(&self, event: ReadyEvent) {
+        self.source.watched().readiness().clear(event);
+    }
+
+    fn clear_after(&self, event: ReadyEvent, verdict: Verdict) {
+        match verdict {
+            Verdict::Kernel => self.clear_all(event),
+            Verdict::User => self.clear(event),
+        }
     }
 
     /// Waits until the descriptor is ready in this direction. The last one to call it for a
@@ -76,50 +129,10 @@ impl Registration {
         reason: WaitReason,
     ) -> Poll<io::Result<ReadyEvent>> {
         let coop = ready!(coop::poll_proceed(cx));
-        if !self.snapshot(direction.mask())?.is_registered() {
-            self.source.register(Ready::EMPTY)?;
+        let mut event = self.registered_snapshot(direction.mask())?;
+        if event.ready.is_empty() {
+            event = ready!(self.poll_watched(cx, direction, reason))?;
         }
-        let event = ready!(self.poll_watched(cx, direction, reason));
-        coop.made_progress();
-        Poll::Ready(event)
-    }
-
-    /// Calls `f`, which makes a system call, until it does not say that it would block.
-    #[inline]
-    pub(crate) fn poll_io<R>(
-        &self,
-        cx: &mut Context<'_>,
-        direction: Direction,
-        reason: WaitReason,
-        mut f: impl FnMut(ReadyEvent) -> io::Result<R>,
-    ) -> Poll<io::Result<R>> {
-        loop {
-            let event = ready!(self.poll_attempt(cx, direction, reason))?;
-            match f(event) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.would_block(event, Verdict::Kernel)?;
-                }
-                done => return Poll::Ready(done),
-            }
-        }
-    }
-
-    /// Like [`poll_ready`](Registration::poll_ready), but lets a descriptor that is not registered
-    /// yet be tried.
-    #[inline]
-    fn poll_attempt(
-        &self,
-        cx: &mut Context<'_>,
-        direction: Direction,
-        reason: WaitReason,
-    ) -> Poll<io::Result<ReadyEvent>> {
-        let coop = ready!(coop::poll_proceed(cx));
-        let event = self.snapshot(direction.mask())?;
-        let event = if event.is_registered() && event.ready.is_empty() {
-            ready!(self.poll_watched(cx, direction, reason))?
-        } else {
-            event
-        };
         coop.made_progress();
         Poll::Ready(Ok(event))
     }
@@ -140,48 +153,63 @@ impl Registration {
         }
     }
 
-    /// What the descriptor is ready for, or the news that the runtime is gone.
+    /// Calls `f`, which makes a system call, until it does not say that it would block.
     #[inline]
-    fn snapshot(&self, mask: Ready) -> io::Result<ReadyEvent> {
-        let event = self.source.watched().readiness().snapshot(mask);
-        if event.is_shutdown() || (!event.is_registered() && self.source.netpoll().is_shut()) {
-            return Err(gone());
+    pub(crate) fn poll_io<R>(
+        &self,
+        cx: &mut Context<'_>,
+        direction: Direction,
+        reason: WaitReason,
+        mut f: impl FnMut(ReadyEvent) -> io::Result<R>,
+    ) -> Poll<io::Result<R>> {
+        loop {
+            let event = ready!(self.poll_attempt(cx, direction, reason))?;
+            match f(event) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.clear_all(event);
+                    if !event.is_registered() {
+                        self.source.register()?;
+                    }
+                }
+                done => return Poll::Ready(done),
+            }
         }
-        Ok(event)
     }
 
-    /// An operation that was tried because of `event` said that it would block: from now on there
-    /// is something to wait for.
-    fn would_block(&self, event: ReadyEvent, verdict: Verdict) -> io::Result<()> {
-        if !event.is_registered() {
-            // The direction that was not tried is worth a try without waiting for the first event.
-            return self.source.register(Ready::READABLE | Ready::WRITABLE);
+    /// Like [`poll_ready`](Registration::poll_ready), but a descriptor that is not registered yet
+    /// is as good as ready: trying costs less than registering.
+    #[inline]
+    fn poll_attempt(
+        &self,
+        cx: &mut Context<'_>,
+        direction: Direction,
+        reason: WaitReason,
+    ) -> Poll<io::Result<ReadyEvent>> {
+        let coop = ready!(coop::poll_proceed(cx));
+        let mut event = self.snapshot(direction.mask())?;
+        if event.is_registered() && event.ready.is_empty() {
+            event = ready!(self.poll_watched(cx, direction, reason))?;
         }
-        match verdict {
-            Verdict::Kernel => self.source.watched().readiness().clear(event),
-            Verdict::User => self.clear(event),
-        }
-        Ok(())
-    }
-
-    /// Takes readiness back, on somebody's word, unless there has been an event since. "Closed" stays.
-    pub(crate) fn clear(&self, event: ReadyEvent) {
-        let open = event.ready - Ready::CLOSED;
-        let event = event.with_ready(open);
-        self.source.watched().readiness().clear(event);
+        coop.made_progress();
+        Poll::Ready(Ok(event))
     }
 
     /// Waits until the descriptor is ready for some of `interest`. Any number of these futures may
     /// wait at once. Each costs a unit of budget.
     pub(crate) async fn readiness(&self, interest: Interest) -> io::Result<ReadyEvent> {
-        let mask = Ready::of_interest(interest);
-        if !self.snapshot(mask)?.is_registered() {
-            self.source.register(Ready::EMPTY)?;
-        }
-        let event = pin!(Budgeted {
+        self.readiness_for(interest, reason_of(interest)).await
+    }
+
+    async fn readiness_for(
+        &self,
+        interest: Interest,
+        reason: WaitReason,
+    ) -> io::Result<ReadyEvent> {
+        self.registered_snapshot(Ready::of_interest(interest))?;
+        let event = Budgeted {
             inner: self.source.watched().ready_for(interest),
-            reason: reason_of(interest),
-        })
+            reason,
+        }
         .await;
         if event.is_shutdown() {
             return Err(gone());
@@ -193,9 +221,21 @@ impl Registration {
     pub(crate) async fn async_io<R>(
         &self,
         interest: Interest,
-        f: impl FnMut() -> io::Result<R>,
+        reason: WaitReason,
+        mut f: impl FnMut() -> io::Result<R>,
     ) -> io::Result<R> {
-        self.run(interest, Verdict::Kernel, f).await
+        let event = self.snapshot(Ready::of_interest(interest))?;
+        if !event.is_registered() {
+            coop::consume_budget().await;
+            match f() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.clear_all(event);
+                    self.source.register()?;
+                }
+                done => return done,
+            }
+        }
+        self.async_loop(interest, reason, Verdict::Kernel, f).await
     }
 
     /// As [`async_io`](Registration::async_io), for a user's closure.
@@ -204,30 +244,25 @@ impl Registration {
         interest: Interest,
         f: impl FnMut() -> io::Result<R>,
     ) -> io::Result<R> {
-        self.run(interest, Verdict::User, f).await
+        self.async_loop(interest, reason_of(interest), Verdict::User, f)
+            .await
     }
 
-    async fn run<R>(
+    async fn async_loop<R>(
         &self,
         interest: Interest,
+        reason: WaitReason,
         verdict: Verdict,
         mut f: impl FnMut() -> io::Result<R>,
     ) -> io::Result<R> {
-        let mask = Ready::of_interest(interest);
-        let mut event = self.snapshot(mask)?;
-        if event.is_registered() {
-            event = self.readiness(interest).await?;
-        } else {
-            coop::consume_budget().await;
-        }
         loop {
+            let event = self.readiness_for(interest, reason).await?;
             match f() {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.would_block(event, verdict)?;
+                    self.clear_after(event, verdict);
                 }
                 done => return done,
             }
-            event = self.readiness(interest).await?;
         }
     }
 
@@ -237,7 +272,11 @@ impl Registration {
         interest: Interest,
         f: impl FnOnce() -> io::Result<R>,
     ) -> io::Result<R> {
-        self.try_once(interest, Verdict::Kernel, f)
+        let event = self.snapshot(Ready::of_interest(interest))?;
+        if event.is_registered() && event.ready.is_empty() {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        self.try_once(event, Verdict::Kernel, f)
     }
 
     /// As [`try_io`](Registration::try_io), for a user's closure.
@@ -246,24 +285,22 @@ impl Registration {
         interest: Interest,
         f: impl FnOnce() -> io::Result<R>,
     ) -> io::Result<R> {
-        self.try_once(interest, Verdict::User, f)
+        let event = self.registered_snapshot(Ready::of_interest(interest))?;
+        if event.ready.is_empty() {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        self.try_once(event, Verdict::User, f)
     }
 
     fn try_once<R>(
         &self,
-        interest: Interest,
+        event: ReadyEvent,
         verdict: Verdict,
         f: impl FnOnce() -> io::Result<R>,
     ) -> io::Result<R> {
-        let event = self.snapshot(Ready::of_interest(interest))?;
-        if event.is_registered() && event.ready.is_empty() {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
         match f() {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                if event.is_registered() {
-                    self.would_block(event, verdict)?;
-                }
+                self.clear_after(event, verdict);
                 Err(io::ErrorKind::WouldBlock.into())
             }
             done => done,
@@ -283,7 +320,8 @@ impl Drop for Registration {
     }
 }
 
-fn reason_of(interest: Interest) -> WaitReason {
+/// The reason of a wait that has no more telling one.
+pub(crate) fn reason_of(interest: Interest) -> WaitReason {
     if interest.is_writable() && !interest.is_readable() {
         WaitReason::NetWrite
     } else {

@@ -51,7 +51,6 @@ use super::sys::Token;
 use super::waiters::Watched;
 use super::{Shared, gone};
 use crate::interest::Interest;
-use crate::ready::Ready;
 
 #[derive(Debug)]
 pub(super) struct Source {
@@ -91,9 +90,8 @@ impl Source {
     }
 
     /// Registers the source with the poller of the P it is used on, unless it is registered.
-    /// `assumed` is what it is taken to be ready for until the first event says more.
     #[cold]
-    pub(super) fn register(self: &Arc<Source>, assumed: Ready) -> io::Result<()> {
+    pub(super) fn register(self: &Arc<Source>) -> io::Result<()> {
         let mut home = self.home.lock();
         match *home {
             Home::At { .. } => return Ok(()),
@@ -103,11 +101,14 @@ impl Source {
         if self.netpoll.is_shut() {
             return Err(gone());
         }
+        if self.fd < 0 {
+            return Err(io::Error::from_raw_os_error(libc::EBADF));
+        }
         let p = self.netpoll.p_of_caller();
         let poller = self.netpoll.poller(p);
         let token = poller.add(self, self.fd(&home), self.interest)?;
         *home = Home::At { p, token };
-        self.watched.readiness().set_registered(assumed);
+        self.watched.readiness().set_registered();
         Ok(())
     }
 
@@ -145,9 +146,9 @@ impl Source {
 
     /// The descriptor, for as long as the lock of `home` is held.
     fn fd<'a>(&self, home: &'a Home) -> BorrowedFd<'a> {
-        debug_assert!(!matches!(home, Home::Closed));
+        debug_assert!(self.fd >= 0 && !matches!(home, Home::Closed));
         // SAFETY: invariant 1: the source is not closed, and cannot be before the lock whose
-        // content `home` borrows is released.
+        // content `home` borrows is released. `register` has seen that the number is none below 0.
         unsafe { BorrowedFd::borrow_raw(self.fd) }
     }
 
