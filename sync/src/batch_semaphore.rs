@@ -36,10 +36,12 @@
 //!
 //! # Orderings
 //!
-//! A permit carries what its previous holder did: every step that adds permits is a Release, every
-//! step that takes some is an Acquire, and all steps are read-modify-writes, so that a later one
-//! continues the release sequence of an earlier one. A permit that changes hands through the queue
-//! is carried by `needed` (Release in `Waiter::assign`, Acquire in `Acquire::poll`).
+//! What `Semaphore` promises: acquiring, releasing, forgetting and closing are AcqRel operations in
+//! one total order, each of which sees what was done before those that precede it. So every step on
+//! the word is an AcqRel read-modify-write, and the looks at it that decide nothing but a refusal are
+//! Acquire loads. A permit that changes hands through the queue is carried by the lock from one
+//! releaser to the next, and by `needed` to the waiter (Release in `Semaphore::serve_oldest`,
+//! Acquire in `Waiter::is_served`).
 
 use std::fmt;
 use std::future::Future;
@@ -300,27 +302,27 @@ impl Semaphore {
     /// Makes sure that the waiter wakes `waker`; says `false` when it has been served instead or
     /// the semaphore has been closed.
     fn wait_again(&self, node: &Node<Waiter>, waker: &Waker) -> bool {
-        let queue = self.queue.lock();
-        // SAFETY: under the lock.
-        if !unsafe { node.is_linked() } {
-            return false;
+        let mut clone = None;
+        loop {
+            let queue = self.queue.lock();
+            // SAFETY: under the lock.
+            if !unsafe { node.is_linked() } {
+                return false;
+            }
+            // SAFETY: under the lock.
+            if unsafe { node.value().waker.will_wake(waker) } {
+                return true;
+            }
+            if clone.is_some() {
+                // SAFETY: under the lock.
+                let old = unsafe { node.value().waker.replace(clone) };
+                drop(queue);
+                drop(old);
+                return true;
+            }
+            drop(queue);
+            clone = Some(waker.clone());
         }
-        // SAFETY: under the lock.
-        if unsafe { node.value().waker.will_wake(waker) } {
-            return true;
-        }
-        drop(queue);
-        let waker = waker.clone();
-        let queue = self.queue.lock();
-        // SAFETY: under the lock.
-        if !unsafe { node.is_linked() } {
-            return false;
-        }
-        // SAFETY: under the lock.
-        let old = unsafe { node.value().waker.replace(Some(waker)) };
-        drop(queue);
-        drop(old);
-        true
     }
 
     /// Takes a waiter out of the queue and releases what it was assigned of its `permits`.
@@ -536,18 +538,18 @@ impl Word {
     }
 
     fn permits(&self) -> usize {
-        // Acquire: pairs with the Release of `add`, as the attempt of `take` would.
+        // Acquire: pairs with the steps that added or took permits.
         self.0.load(Ordering::Acquire) >> Self::SHIFT
     }
 
     fn is_closed(&self) -> bool {
-        // Acquire: pairs with the Release of `close`.
+        // Acquire: pairs with the AcqRel of `close`.
         self.0.load(Ordering::Acquire) & Self::CLOSED != 0
     }
 
     /// Takes `permits` if there are as many.
     fn take(&self, permits: usize) -> Take {
-        // Acquire: pairs with the Release of `close`, for whoever is told Closed.
+        // Acquire: a refusal sees what was done before the steps that led to it.
         let mut current = self.0.load(Ordering::Acquire);
         loop {
             if current & Self::CLOSED != 0 {
@@ -557,10 +559,10 @@ impl Word {
                 return Take::Short;
             }
             let next = current - (permits << Self::SHIFT);
-            // Acquire: pairs with the Release of `add`. On failure it pairs with that of `close`.
+            // AcqRel: one of the steps in the total order. Acquire: as the load above.
             match self
                 .0
-                .compare_exchange_weak(current, next, Ordering::Acquire, Ordering::Acquire)
+                .compare_exchange_weak(current, next, Ordering::AcqRel, Ordering::Acquire)
             {
                 Ok(_) => return Take::Taken,
                 Err(actual) => current = actual,
@@ -582,10 +584,10 @@ impl Word {
                 true => (current - (permits << Self::SHIFT), Take::Taken),
                 false => (Self::WAITING, Take::Short),
             };
-            // Acquire: pairs with the Release of `add`.
+            // AcqRel: one of the steps in the total order.
             match self
                 .0
-                .compare_exchange_weak(current, next, Ordering::Acquire, Ordering::Relaxed)
+                .compare_exchange_weak(current, next, Ordering::AcqRel, Ordering::Relaxed)
             {
                 Ok(_) => return (take, free.min(permits)),
                 Err(actual) => current = actual,
@@ -608,10 +610,10 @@ impl Word {
                 return false;
             }
             let next = current + (permits << Self::SHIFT);
-            // Release: pairs with the Acquire of `take`, `take_or_wait` and `permits`.
+            // AcqRel: one of the steps in the total order.
             match self
                 .0
-                .compare_exchange_weak(current, next, Ordering::Release, Ordering::Relaxed)
+                .compare_exchange_weak(current, next, Ordering::AcqRel, Ordering::Relaxed)
             {
                 Ok(_) => return true,
                 Err(actual) => current = actual,
@@ -625,8 +627,8 @@ impl Word {
         // Relaxed: WAITING is set and cleared under the lock, which the caller holds.
         if self.0.load(Ordering::Relaxed) & Self::WAITING != 0 {
             let difference = (permits << Self::SHIFT).wrapping_sub(Self::WAITING);
-            // Release: as in `add`.
-            self.0.fetch_add(difference, Ordering::Release);
+            // AcqRel: as in `add`.
+            self.0.fetch_add(difference, Ordering::AcqRel);
         } else {
             debug_assert_eq!(permits, 0, "permits left without anybody having waited");
         }
@@ -637,10 +639,10 @@ impl Word {
         loop {
             let taken = permits.min(current >> Self::SHIFT);
             let next = current - (taken << Self::SHIFT);
-            // Acquire: as in `take`.
+            // AcqRel: one of the steps in the total order.
             match self
                 .0
-                .compare_exchange_weak(current, next, Ordering::Acquire, Ordering::Relaxed)
+                .compare_exchange_weak(current, next, Ordering::AcqRel, Ordering::Relaxed)
             {
                 Ok(_) => return taken,
                 Err(actual) => current = actual,
@@ -650,7 +652,7 @@ impl Word {
 
     /// Sets CLOSED. Under the lock.
     fn close(&self) {
-        // Release: pairs with the Acquire in `take` and `is_closed`.
-        self.0.fetch_or(Self::CLOSED, Ordering::Release);
+        // AcqRel: one of the steps in the total order; `take` and `is_closed` see it with Acquire.
+        self.0.fetch_or(Self::CLOSED, Ordering::AcqRel);
     }
 }

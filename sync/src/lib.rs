@@ -4,13 +4,39 @@
 //! the budget of the task that uses it and records what the task waits for; no lock of this crate is
 //! held while somebody else's code runs, such as a waker's.
 //!
-//! The ground: `wait_list` (the intrusive queue of waiters) and `batch_semaphore` (the fair
-//! counting semaphore), on which the locks and the bounded channel stand.
+//! The ground: `wait_list` (the intrusive queue of waiters), `batch_semaphore` (the fair counting
+//! semaphore, under the locks and the bounded channel) and `notify` (one permit and a queue).
 
+mod barrier;
 mod batch_semaphore;
+mod guard;
+mod mutex;
+mod notify;
+mod once_cell;
+mod once_slot;
 mod primitives;
+mod rwlock;
+mod semaphore;
+mod set_once;
 #[cfg(test)]
 mod test_util;
 mod wait_list;
 
+pub use barrier::{Barrier, BarrierWaitResult};
 pub use batch_semaphore::{AcquireError, TryAcquireError};
+pub use mutex::{
+    MappedMutexGuard, Mutex, MutexGuard, OwnedMappedMutexGuard, OwnedMutexGuard, TryLockError,
+};
+pub use notify::Notify;
+pub use once_cell::{OnceCell, SetError};
+pub use rwlock::{
+    OwnedRwLockMappedWriteGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock,
+    RwLockMappedWriteGuard, RwLockReadGuard, RwLockWriteGuard,
+};
+pub use semaphore::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+pub use set_once::{SetOnce, SetOnceError};
+
+/// Futures that have a name.
+pub mod futures {
+    pub use crate::notify::{Notified, OwnedNotified};
+}

@@ -1,7 +1,7 @@
 //! What the protocols of this crate are made of: atomics, cells and a short lock, or loom's under
 //! `--cfg gmp_loom`; and the budget and the wait reason of the task being polled.
 
-pub(crate) use gmp_executor::loom::{AtomicU8, AtomicUsize, Ordering, UnsafeCell};
+pub(crate) use gmp_executor::loom::{AtomicBool, AtomicU8, AtomicUsize, Ordering, UnsafeCell};
 
 #[cfg(not(gmp_loom))]
 mod imp {
