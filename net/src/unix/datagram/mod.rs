@@ -1,0 +1,7 @@
+//! Unix datagram sockets.
+
+mod recv;
+mod send;
+pub(crate) mod socket;
+
+use self::socket::UnixDatagram;
