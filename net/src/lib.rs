@@ -10,6 +10,7 @@ mod netpoll;
 mod poll_evented;
 mod ready;
 mod sys;
+pub mod tcp;
 mod udp;
 pub mod unix;
 
@@ -22,6 +23,7 @@ pub use async_fd::{
 pub use interest::Interest;
 pub use netpoll::Netpoll;
 pub use ready::Ready;
+pub use tcp::{TcpListener, TcpSocket, TcpStream};
 pub use udp::UdpSocket;
 pub use unix::datagram::socket::UnixDatagram;
 pub use unix::listener::UnixListener;
