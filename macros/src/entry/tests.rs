@@ -251,7 +251,7 @@ fn a_wrong_value_is_marked() {
         (
             "worker_threads = -1",
             "-1",
-            "the value of `worker_threads` must be a literal",
+            "the value of `worker_threads` must be an integer: invalid digit",
         ),
         (
             "worker_threads = N",

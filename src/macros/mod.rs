@@ -1,0 +1,19 @@
+//! The macros of the crate root: [`select!`](crate::select), [`join!`](crate::join),
+//! [`try_join!`](crate::try_join), [`pin!`](crate::pin) and [`task_local!`](crate::task_local).
+//!
+//! Each macro that users call holds the grammar. What it makes of it stands in a hidden macro beside
+//! it, and what of that needs no macro in [`support`], the only thing here that is a public path, as
+//! the code made by the macros lives in other crates.
+//!
+//! Names in that code: local variables and labels of a macro cannot be seen by the user's
+//! expressions, nor see theirs. Items can; so there are none, but for one enum with a name that
+//! nobody uses.
+
+#[cfg(feature = "macros")]
+mod join;
+mod pin;
+#[cfg(feature = "macros")]
+mod select;
+pub mod support;
+#[cfg(feature = "rt")]
+mod task_local;
