@@ -43,7 +43,8 @@ use crate::sleep::Sleep;
 /// ```
 #[track_caller]
 pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Timeout<F::IntoFuture> {
-    // No closure: the location of the caller would be lost in it.
+    // In a function given to `map` the location of the caller would be lost.
+    #[allow(clippy::manual_map)]
     let delay = match Instant::now().checked_add(duration) {
         Some(deadline) => Some(Sleep::new(deadline)),
         None => None,

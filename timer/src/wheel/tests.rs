@@ -8,13 +8,16 @@ use proptest::prelude::*;
 
 use super::*;
 
+/// The tick at which an entry fires, and when it was linked.
+type Due = (u64, u64);
+
 /// What the wheel should be: entries sorted by the tick at which they fire, then by when they
 /// were linked.
 #[derive(Default)]
 struct Model {
-    linked: BTreeMap<(u64, u64), u32>,
+    linked: BTreeMap<Due, u32>,
     /// For each entry that was not released: its key, and its place above unless it fired.
-    entries: Vec<(Key, u32, Option<(u64, u64)>)>,
+    entries: Vec<(Key, u32, Option<Due>)>,
     links: u64,
     ids: u32,
 }
@@ -35,7 +38,7 @@ impl Pair {
         }
     }
 
-    fn place(&mut self, tick: u64) -> (u64, u64) {
+    fn place(&mut self, tick: u64) -> Due {
         self.model.links += 1;
         (tick.max(self.wheel.elapsed), self.model.links)
     }
