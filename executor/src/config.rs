@@ -54,6 +54,10 @@ pub struct Config {
     pub timers: Option<Arc<dyn Timers>>,
     /// What `GMPDEBUG` asked for.
     pub debug: Debug,
+    /// A name for the runtime.
+    pub name: Option<String>,
+    /// Set for a `LocalRuntime`: names the only thread that may drive it.
+    pub(crate) local_thread: Option<usize>,
 }
 
 /// The switches of `GMPDEBUG`.
@@ -121,7 +125,20 @@ impl Config {
             netpoll: None,
             timers: None,
             debug: Debug::default(),
+            name: None,
+            local_thread: None,
         }
+    }
+
+    /// Binds the runtime to the calling thread, so that it can run tasks that are not `Send`. The caller
+    /// sees to it that the runtime is driven and dropped on this thread alone.
+    ///
+    /// # Safety
+    ///
+    /// The [`Runtime`](crate::Runtime) that is built from this is used on the calling thread only.
+    pub unsafe fn bind_to_this_thread(&mut self) {
+        assert_eq!(self.flavor, Flavor::CurrentThread);
+        self.local_thread = Some(crate::context::thread_token());
     }
 }
 

@@ -167,14 +167,6 @@ pub(crate) fn wake_deferred() {
     });
 }
 
-/// Whether a poll deferred a wake-up on this thread that is still to be done.
-#[inline]
-pub(crate) fn has_deferred() -> bool {
-    DEFERRED
-        .try_with(|deferred| !deferred.borrow().is_empty())
-        .unwrap_or(false)
-}
-
 /// Calls `f` with the handle of the runtime this thread is in.
 ///
 /// # Errors
@@ -316,7 +308,19 @@ pub(crate) fn park_on<F: Future>(future: F) -> F::Output {
 
 /// Tells threads apart; for spreading work over shards.
 pub(crate) fn thread_hash() -> usize {
-    // The address of the thread's own block: at least a cache line apart from every other's.
-    let address = hot(|hot| ptr::from_ref(hot) as usize);
-    (address >> 6) ^ (address >> 14)
+    let token = thread_token();
+    (token >> 6) ^ (token >> 14)
+}
+
+/// Names this thread among those that are alive: the address of a thread-local of its own.
+#[inline]
+pub(crate) fn thread_token() -> usize {
+    hot(|hot| ptr::from_ref(hot) as usize)
+}
+
+/// The index of the P that this thread holds, if it is a worker of a runtime.
+///
+/// As `tokio::runtime::worker_index`. A task that waits, or blocks for long, may go on with another P.
+pub fn worker_index() -> Option<usize> {
+    hot(|hot| hot.m().and_then(M::p_index))
 }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use crate::config::{Config, Flavor};
-use crate::context::{self, MUST_NOT_BLOCK};
+use crate::context;
 use crate::current_thread::CurrentThread;
 use crate::metrics::RuntimeMetrics;
 use crate::scheduler::Scheduler;
@@ -30,7 +30,7 @@ pub struct Handle {
 }
 
 pub(crate) struct HandleInner {
-    id: u64,
+    id: RuntimeId,
     scheduler: Arc<Scheduler>,
     /// One a P: the tasks that were spawned by its Ms.
     shards: Box<[Arc<Shard>]>,
@@ -54,6 +54,13 @@ pub enum RuntimeFlavor {
 /// Identifies a runtime among those of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RuntimeId(u64);
+
+impl RuntimeId {
+    pub(crate) fn next() -> RuntimeId {
+        static IDS: AtomicU64 = AtomicU64::new(1);
+        RuntimeId(IDS.fetch_add(1, Ordering::Relaxed))
+    }
+}
 
 impl fmt::Display for RuntimeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -87,11 +94,10 @@ impl Handle {
 
     /// Builds the scheduler of a runtime, without starting a thread.
     pub(crate) fn build(config: Config) -> Handle {
-        static IDS: AtomicU64 = AtomicU64::new(1);
         let scheduler = Arc::new(Scheduler::new(config));
         let shard = |_| Shard::new(Target::Scheduler(scheduler.clone()));
         let inner = Arc::new(HandleInner {
-            id: IDS.fetch_add(1, Ordering::Relaxed),
+            id: RuntimeId::next(),
             shards: (0..scheduler.procs()).map(shard).collect(),
             extensions: Mutex::new(HashMap::new()),
             current_thread: CurrentThread::new(),
@@ -200,7 +206,7 @@ impl Handle {
     }
 
     /// The shard of the P that this thread holds, or else some shard.
-    fn shard(&self, id: Id) -> &Arc<Shard> {
+    pub(crate) fn shard(&self, id: Id) -> &Arc<Shard> {
         let p = self.p_held().unwrap_or(id.as_u64() as usize % self.procs());
         &self.inner.shards[p]
     }
@@ -311,7 +317,12 @@ impl Handle {
 
     /// Tells runtimes apart.
     pub fn id(&self) -> RuntimeId {
-        RuntimeId(self.inner.id)
+        self.inner.id
+    }
+
+    /// The name that the runtime was given with `Builder::name`.
+    pub fn name(&self) -> Option<&str> {
+        self.scheduler().config.name.as_deref()
     }
 
     /// A view of what the runtime counts.
@@ -414,8 +425,6 @@ impl Handle {
 pub(crate) const CANNOT_START: &str = "Cannot start a runtime from within a runtime. This happens \
      because a function (like `block_on`) attempted to block the current thread while the thread \
      is being used to drive asynchronous tasks.";
-
-const _: &str = MUST_NOT_BLOCK;
 
 /// While it lives, a paused clock does not step by itself.
 struct AdvanceInhibited(Option<Arc<dyn Timers>>);

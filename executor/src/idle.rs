@@ -183,18 +183,6 @@ impl Idle {
         self.transition(|bits, p| (bits & idle_bit(p) != 0).then_some(bits & !idle_bit(p)))
     }
 
-    /// Clears the idle bit of P `p` for a wake-up of its M as a spinner; says whether it was set.
-    #[must_use]
-    pub(crate) fn claim_this(&self, p: usize) -> bool {
-        // SeqCst: counted before it is claimed, as in `submit`.
-        self.spinning.fetch_add(1, Ordering::SeqCst);
-        let claimed = self.word(p).fetch_and(!idle_bit(p), Ordering::SeqCst) & idle_bit(p) != 0;
-        if !claimed {
-            self.spinning.fetch_sub(1, Ordering::SeqCst);
-        }
-        claimed
-    }
-
     /// Takes an idle P for a thread in `block_on`; its watcher stays.
     pub(crate) fn borrow(&self) -> Option<usize> {
         self.transition(|bits, p| {

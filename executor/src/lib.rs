@@ -5,6 +5,7 @@ pub mod context;
 pub mod coop;
 mod cpuclock;
 mod current_thread;
+mod error;
 mod handle;
 mod idle;
 mod local;
@@ -28,6 +29,10 @@ mod trace;
 pub mod wait;
 
 pub use config::{Callback, Config, Debug, Flavor};
+pub use context::worker_index;
+pub use error::is_rt_shutdown_err;
+#[doc(hidden)]
+pub use error::shutdown_error;
 pub use handle::{EnterGuard, Handle, RuntimeFlavor, RuntimeId, TryCurrentError};
 pub use metrics::RuntimeMetrics;
 pub use runtime::Runtime;

@@ -227,6 +227,10 @@ pub(crate) fn prepare() {
     ASYMMETRIC.get_or_init(membarrier::register);
 }
 
+/// The models have nothing to find out.
+#[cfg(gmp_loom)]
+pub(crate) fn prepare() {}
+
 #[cfg(all(not(gmp_loom), target_os = "linux"))]
 mod membarrier {
     const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;

@@ -42,7 +42,6 @@ pub(crate) struct Stats {
     pub(crate) polls: AtomicU64,
     pub(crate) parks: AtomicU64,
     pub(crate) unparks: AtomicU64,
-    pub(crate) noop_unparks: AtomicU64,
     pub(crate) steals: AtomicU64,
     pub(crate) steal_operations: AtomicU64,
     pub(crate) overflows: AtomicU64,

@@ -79,9 +79,9 @@
 /// contains the `select!` drops them all.
 #[macro_export]
 macro_rules! select {
-    ($(biased;)? else => $else:expr $(,)?) => {{
+    ($(biased;)? else => $else:expr $(,)?) => {
         $else
-    }};
+    };
     ($(biased;)?) => {
         $crate::macros::support::compile_error!("select! requires at least one branch")
     };

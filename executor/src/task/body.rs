@@ -87,7 +87,13 @@ fn schedule(g: G, info: ScheduleInfo) {
     let meta = g.metadata();
     meta.set_state(State::Runnable);
     match meta.owner().target() {
-        Target::Local(local) => local.clone().ready(g),
+        Target::Local(local) => {
+            let local: *const _ = local;
+            // SAFETY: the G keeps its owner and so `local` alive until it is queued, and `ready`
+            // touches its `self` after that only through a reference of its own, or on the set's
+            // thread, where the set itself is alive.
+            unsafe { (*local).ready(g) }
+        }
         Target::Scheduler(scheduler) => {
             let scheduler: *const _ = Arc::as_ptr(scheduler);
             crate::scheduler::ready(scheduler, g, info.woken_while_running);

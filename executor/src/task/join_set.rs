@@ -277,7 +277,7 @@ impl<T: 'static> JoinSet<T> {
         F: Send + 'static,
         T: Send,
     {
-        self.insert(Handle::current().spawn(task))
+        self.insert(super::spawn(task))
     }
 
     /// Spawns a task on the runtime of `handle` and puts it into the set.
@@ -308,7 +308,7 @@ impl<T: 'static> JoinSet<T> {
         F: Send + 'static,
         T: Send,
     {
-        self.insert(Handle::current().spawn_blocking(f))
+        self.insert(super::spawn_blocking(f))
     }
 
     /// Runs `f` on the blocking pool of the runtime of `handle` and puts its task into the set.

@@ -18,6 +18,7 @@
 
 mod abort;
 mod body;
+mod builder;
 mod error;
 mod id;
 mod join;
@@ -28,7 +29,9 @@ mod shard;
 mod spawn;
 mod yield_now;
 
+pub use crate::local::{LocalEnterGuard, LocalSet, spawn_local};
 pub use abort::AbortHandle;
+pub use builder::Builder;
 pub use error::JoinError;
 pub use id::{Id, id, try_id};
 pub use join::JoinHandle;

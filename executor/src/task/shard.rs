@@ -128,6 +128,11 @@ impl Shard {
         crate::seam::wake_all(wakers);
     }
 
+    /// Whether no task is registered.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.registry.lock().tasks.is_empty()
+    }
+
     /// How many async tasks are registered.
     pub(crate) fn len(&self) -> usize {
         let registry = self.registry.lock();
