@@ -37,7 +37,7 @@ use gmp_executor::seam::{Timers, wake_all};
 use gmp_executor::{Handle, context};
 use parking_lot::Mutex;
 
-use crate::clock::{Clock, Refusal};
+use crate::clock::{self, Clock, Refusal};
 use crate::instant::Instant;
 use crate::next::{Lowered, NEVER, Next};
 use crate::wheel::{Key, Wheel};
@@ -112,8 +112,12 @@ impl TimerDriver {
         self.shards.get(handle.p_hint()).unwrap_or(&self.shards[0])
     }
 
-    fn owns(&self, shard: &Shard) -> bool {
-        Arc::ptr_eq(&self.shared, &shard.shared)
+    /// The shard of the P that the calling thread holds, if the thread is in the runtime of `shard`.
+    #[inline]
+    fn home<'a>(handle: &'a Handle, shard: &Shard) -> Option<&'a Arc<Shard>> {
+        TimerDriver::of(handle)
+            .filter(|driver| Arc::ptr_eq(&driver.shared, &shard.shared))
+            .map(|driver| driver.shard_here(handle))
     }
 
     #[cfg(all(test, not(gmp_loom)))]
@@ -125,7 +129,9 @@ impl TimerDriver {
 impl Timers for TimerDriver {
     fn park_timeout(&self, p: usize) -> Option<Duration> {
         let shard = self.shards.get(p)?;
-        let next = shard.next.before_park()?;
+        shard.next.before_park()?;
+        // Exactly: who waits for a timer that is gone wakes up for nothing.
+        let next = shard.refresh()?;
         if self.shared.clock.steps_by_itself() {
             return Some(Duration::ZERO);
         }
@@ -134,7 +140,12 @@ impl Timers for TimerDriver {
     }
 
     fn is_due(&self, p: usize) -> bool {
-        (self.shards.get(p)).is_some_and(|shard| shard.next.is_due(|| shard.tick_now()).is_some())
+        let due = self.shards.get(p).and_then(|shard| {
+            let now = shard.next.is_due(|| shard.tick_now())?;
+            // It seems so, but the timer may be gone.
+            Some(shard.refresh()? <= now)
+        });
+        due.unwrap_or(false)
     }
 
     fn fire(&self, p: usize) -> usize {
@@ -231,6 +242,16 @@ pub(crate) struct Shard {
     shared: Arc<Shared>,
 }
 
+/// Where a timer that is reset goes.
+enum Reset {
+    /// It stayed with the P it was registered with, which the calling thread holds.
+    Done,
+    /// To the P that the calling thread holds.
+    Moves,
+    /// Nowhere: the calling thread is not in the timer's runtime.
+    Foreign,
+}
+
 /// What [`Shard::poll`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Polled {
@@ -278,7 +299,10 @@ impl Shard {
     /// The time by the runtime's clock.
     #[inline]
     pub(crate) fn now(&self) -> Instant {
-        Instant::from_std(self.shared.clock.now())
+        if clock::is_any_simulated() {
+            return Instant::from_std(self.shared.clock.now());
+        }
+        Instant::from_std(std::time::Instant::now())
     }
 
     #[inline]
@@ -308,28 +332,24 @@ impl Shard {
     /// Registers a timer with the P of the calling thread, or if the thread is not in the timer's runtime,
     /// with the P of `shard`; `shard` becomes the one it was registered with.
     ///
-    /// # Errors
-    ///
-    /// After the shutdown the waker comes back.
+    /// After the shutdown there is no key, and the waker stays where it is.
     #[inline]
     pub(crate) fn register(
         shard: &mut Arc<Shard>,
         tick: u64,
         now: u64,
-        waker: Option<Waker>,
-    ) -> Result<Key, Option<Waker>> {
-        let mut waker = Some(waker);
+        waker: &mut Option<Waker>,
+    ) -> Option<Key> {
         let registered = context::with_current(|handle| {
-            let driver = TimerDriver::of(handle).filter(|driver| driver.owns(shard))?;
-            let here = driver.shard_here(handle);
+            let here = TimerDriver::home(handle, shard)?;
             if !Arc::ptr_eq(here, shard) {
                 *shard = here.clone();
             }
-            Some(here.insert(tick, now, waker.take()?, Some(handle)))
+            Some(here.insert(tick, now, waker, Some(handle)))
         });
-        match (registered, waker) {
-            (Ok(Some(registered)), _) => registered,
-            (_, waker) => shard.insert(tick, now, waker.flatten(), None),
+        match registered {
+            Ok(Some(key)) => key,
+            _ => shard.insert(tick, now, waker, None),
         }
     }
 
@@ -338,46 +358,47 @@ impl Shard {
     ///
     /// # Errors
     ///
-    /// After the shutdown the waker comes back, and the entry is gone.
+    /// After the shutdown, if it had to change the shard: the waker comes back, and the entry is gone.
     pub(crate) fn reset(shard: &mut Arc<Shard>, key: Key, tick: u64) -> Result<Key, Option<Waker>> {
-        let stays = context::with_current(|handle| {
-            let driver = TimerDriver::of(handle).filter(|driver| driver.owns(shard))?;
-            if !Arc::ptr_eq(driver.shard_here(handle), shard) {
-                return None;
+        let outcome = context::with_current(|handle| match TimerDriver::home(handle, shard) {
+            Some(here) if Arc::ptr_eq(here, shard) => {
+                shard.reset_here(key, tick, Some(handle));
+                Reset::Done
             }
-            shard.reset_here(key, tick, Some(handle));
-            Some(())
+            Some(_) => Reset::Moves,
+            None => Reset::Foreign,
         });
-        match stays {
-            Ok(Some(())) => Ok(key),
-            Ok(None) => {
-                let waker = shard.remove(key);
-                Shard::register(shard, tick, 0, waker)
+        match outcome.unwrap_or(Reset::Foreign) {
+            Reset::Done => Ok(key),
+            Reset::Moves => {
+                let mut waker = shard.remove(key);
+                Shard::register(shard, tick, 0, &mut waker).ok_or(waker)
             }
-            Err(_) => {
+            Reset::Foreign => {
                 shard.reset_here(key, tick, None);
                 Ok(key)
             }
         }
     }
 
+    #[inline]
     fn insert(
         &self,
         tick: u64,
         now: u64,
-        waker: Option<Waker>,
+        waker: &mut Option<Waker>,
         handle: Option<&Handle>,
-    ) -> Result<Key, Option<Waker>> {
+    ) -> Option<Key> {
         let mut wheel = self.wheel.lock();
         if self.is_closed() {
-            return Err(waker);
+            return None;
         }
         wheel.catch_up(now);
-        let key = wheel.insert(tick, waker);
+        let key = wheel.insert(tick, waker.take());
         let lowered = self.next.lower(tick);
         drop(wheel);
         self.announce(lowered, handle);
-        Ok(key)
+        Some(key)
     }
 
     fn reset_here(&self, key: Key, tick: u64, handle: Option<&Handle>) {
@@ -445,12 +466,17 @@ impl Shard {
 
     /// Removes the timer and returns its waker, for the caller to drop.
     pub(crate) fn remove(&self, key: Key) -> Option<Waker> {
-        let mut wheel = self.wheel.lock();
-        let waker = wheel.remove(key);
-        if wheel.is_idle() {
-            self.next.set(None);
-        }
-        waker
+        // The earliest deadline stays, if it was this one's: seldom is it looked at before another
+        // timer is registered.
+        self.wheel.lock().remove(key)
+    }
+
+    /// Finds out what the earliest deadline is, now that timers may be gone.
+    fn refresh(&self) -> Option<u64> {
+        let wheel = self.wheel.lock();
+        let next = wheel.next_tick(SCAN_MAX);
+        self.next.set(next);
+        next
     }
 
     /// Fires what is due at `now`, in the order of the deadlines.

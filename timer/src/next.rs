@@ -1,7 +1,8 @@
 //! The earliest deadline of a P, readable without the P's lock.
 //!
 //! The word is written under the lock of the P's wheel only, and is never later than the earliest
-//! timer in it; it may be too early, when the earliest timer was dropped or reset.
+//! timer in it; it may be too early, when the earliest timer was dropped or reset. Whoever acts on it
+//! takes the lock and looks again.
 //!
 //! # Who may miss what
 //!
@@ -74,7 +75,7 @@ impl Next {
         (next <= now).then_some(now)
     }
 
-    /// The deadline to wait for. The caller has already said that it waits.
+    /// The deadline to wait for, or an earlier one. The caller has already said that it waits.
     pub(crate) fn before_park(&self) -> Option<u64> {
         // Pairs with the fence in `Lowered::publish`: see the module.
         fence(Ordering::SeqCst);

@@ -246,9 +246,10 @@ impl Sleep {
             return Poll::Ready(());
         }
         let (tick, now) = (me.shard.tick_after(*me.deadline), me.shard.tick_before(now));
-        match Shard::register(me.shard, tick, now, Some(waker.clone())) {
-            Ok(key) => *me.state = State::Registered(key),
-            Err(_) => panic!("{SHUTTING_DOWN}"),
+        let mut waker = Some(waker.clone());
+        match Shard::register(me.shard, tick, now, &mut waker) {
+            Some(key) => *me.state = State::Registered(key),
+            None => panic!("{SHUTTING_DOWN}"),
         }
         Poll::Pending
     }

@@ -34,8 +34,6 @@
 //! 4. Among entries of one tick the order of insertion is kept: lists grow at the tail, and a
 //!    cascade walks from the head into slots that are empty, by 1.
 
-use slab::Slab;
-
 #[cfg(all(test, not(gmp_loom)))]
 mod tests;
 
@@ -58,6 +56,8 @@ enum Place {
     Slot(u16),
     /// Fired, in no list.
     Fired,
+    /// Nobody's: in the list of free entries, which `next` links.
+    Free,
 }
 
 #[derive(Debug)]
@@ -97,7 +97,11 @@ pub(crate) struct Wheel<T> {
     /// For each level a bit for each slot with an entry.
     occupied: [u64; LEVELS],
     lists: Box<[List]>,
-    entries: Slab<Entry<T>>,
+    entries: Vec<Entry<T>>,
+    /// The first free entry.
+    free: u32,
+    /// How many entries are not free.
+    live: usize,
 }
 
 impl<T> Wheel<T> {
@@ -107,36 +111,70 @@ impl<T> Wheel<T> {
             levels: 0,
             occupied: [0; LEVELS],
             lists: vec![EMPTY; LEVELS * SLOTS].into_boxed_slice(),
-            entries: Slab::new(),
+            entries: Vec::new(),
+            free: NIL,
+            live: 0,
         }
     }
 
     /// Whether no entry is linked.
+    #[cfg(all(test, not(gmp_loom)))]
     pub(crate) fn is_idle(&self) -> bool {
         self.levels == 0
     }
 
     /// Links a new entry. A tick that is not after `elapsed` is due at once.
+    #[inline]
     pub(crate) fn insert(&mut self, tick: u64, value: Option<T>) -> Key {
-        let index = self.entries.insert(Entry {
-            tick,
-            prev: NIL,
-            next: NIL,
-            place: Place::Fired,
-            value,
-        });
-        let index = u32::try_from(index).expect("a P has fewer than 2^32 timers");
-        assert_ne!(index, NIL, "a P has fewer than 2^32 timers");
-        self.link(index);
+        let index = match self.free {
+            NIL => self.grow(),
+            free => free,
+        };
+        let (slot, prev) = self.append(tick, index);
+        self.live += 1;
+        let entry = &mut self.entries[index as usize];
+        debug_assert_eq!(entry.place, Place::Free);
+        self.free = entry.next;
+        // One by one: an entry made elsewhere would be copied here.
+        entry.tick = tick;
+        entry.prev = prev;
+        entry.next = NIL;
+        entry.place = Place::Slot(slot);
+        entry.value = value;
         Key(index)
     }
 
+    /// Adds a free entry where there is none.
+    #[cold]
+    fn grow(&mut self) -> u32 {
+        let index = self.entries.len() as u32;
+        assert_ne!(index, NIL, "a P has fewer than 2^32 timers");
+        self.entries.push(Entry {
+            tick: 0,
+            prev: NIL,
+            next: NIL,
+            place: Place::Free,
+            value: None,
+        });
+        self.free = index;
+        index
+    }
+
     /// Releases the entry, linked or fired, and returns its value unless it was handed out.
+    #[inline]
     pub(crate) fn remove(&mut self, key: Key) -> Option<T> {
         self.unlink(key.0);
-        let value = self.entries.remove(key.0 as usize).value;
-        if self.entries.is_empty() && self.entries.capacity() > SPARE_ENTRIES_MAX {
-            self.entries = Slab::new();
+        let free = self.free;
+        let entry = self.entry(key.0);
+        debug_assert_eq!(entry.place, Place::Fired);
+        entry.place = Place::Free;
+        entry.next = free;
+        let value = entry.value.take();
+        self.free = key.0;
+        self.live -= 1;
+        if self.live == 0 && self.entries.capacity() > SPARE_ENTRIES_MAX {
+            self.entries = Vec::new();
+            self.free = NIL;
         }
         value
     }
@@ -234,21 +272,25 @@ impl<T> Wheel<T> {
     }
 
     /// Puts the entry, which is in no list, at the tail of the list of its slot.
-    #[inline]
     fn link(&mut self, index: u32) {
+        let (slot, tail) = self.append(self.entries[index as usize].tick, index);
+        let entry = self.entry(index);
+        entry.prev = tail;
+        entry.next = NIL;
+        entry.place = Place::Slot(slot);
+    }
+
+    /// Makes the entry the tail of the list of its slot. Returns the slot, and the tail before it.
+    #[inline]
+    fn append(&mut self, tick: u64, index: u32) -> (u16, u32) {
         // What is past goes where `elapsed` is: level 0, the first slot that `pop_due` looks at.
-        let tick = self.entries[index as usize].tick.max(self.elapsed);
+        let tick = tick.max(self.elapsed);
         let differing = (self.elapsed ^ tick) | (SLOTS as u64 - 1);
         let level = differing.ilog2() / BITS;
         let digit = (tick >> (level * BITS)) as usize % SLOTS;
         let slot = level as usize * SLOTS + digit;
 
-        let tail = self.lists[slot].tail;
-        let entry = self.entry(index);
-        entry.prev = tail;
-        entry.next = NIL;
-        entry.place = Place::Slot(slot as u16);
-        self.lists[slot].tail = index;
+        let tail = std::mem::replace(&mut self.lists[slot].tail, index);
         if tail != NIL {
             self.entry(tail).next = index;
         } else {
@@ -256,6 +298,7 @@ impl<T> Wheel<T> {
             self.occupied[level as usize] |= 1 << digit;
             self.levels |= 1 << level;
         }
+        (slot as u16, tail)
     }
 
     /// Takes the entry out of its list, if it is in one, and marks it fired.

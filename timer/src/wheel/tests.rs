@@ -108,7 +108,7 @@ impl Pair {
             let bound = self.wheel.next_tick(2).expect("there is an entry");
             assert!(bound <= earliest && bound >= self.wheel.elapsed);
         }
-        assert_eq!(self.wheel.entries.len(), self.model.entries.len());
+        assert_eq!(self.wheel.live, self.model.entries.len());
         for (key, _, place) in &self.model.entries {
             assert_eq!(self.wheel.is_fired(*key), place.is_none());
         }
