@@ -165,15 +165,15 @@ fn function(call: Call, item: Item, config: Config) -> TokenStream {
     let at_first = Span::call_site().located_at(first);
     let runtime = runtime(call, &config, at_first);
     let output = output(&item);
-    let hint = output
-        .as_ref()
-        .map(|output| hint(output, item.signature.output.span()));
-    let block = item.block();
+    let block = match &output {
+        Some(output) => hinted(output, output_place(&item), item.block()),
+        None => item.block(),
+    };
     // Seen by nothing that the user wrote.
     let body = quote_spanned!(Span::mixed_site()=> body);
 
     let mut statements = quote! {
-        let #body = async { #hint #block };
+        let #body = async #block;
     };
     let mut attribute = TokenStream::new();
     if call.kind == Kind::Test {
@@ -236,12 +236,21 @@ fn output(item: &Item) -> Option<TokenStream> {
     }
 }
 
-/// A `return` that is never reached and tells the type of the async block.
+/// Where the signature says what the function returns: behind its name if it says nothing.
+fn output_place(item: &Item) -> Span {
+    match &item.signature.output {
+        ReturnType::Default => item.signature.ident.span(),
+        output @ ReturnType::Type(..) => output.span(),
+    }
+}
+
+/// The block behind a `return` that is never reached and tells the type of the async block.
 ///
-/// It carries the place of the signature's return type, which the compiler then names as the
-/// reason for the type it expected.
-fn hint(output: &TokenStream, place: Span) -> TokenStream {
-    quote_spanned! {Span::mixed_site().located_at(place)=>
+/// That carries the place of the signature's return type, which the compiler then names as the
+/// reason for the type it expected. The user's block stays a block of its own: clippy would call
+/// items in it items after a statement.
+fn hinted(output: &TokenStream, place: Span, block: TokenStream) -> TokenStream {
+    let hint = quote_spanned! {Span::mixed_site().located_at(place)=>
         #[allow(
             unknown_lints,
             unreachable_code,
@@ -255,7 +264,12 @@ fn hint(output: &TokenStream, place: Span) -> TokenStream {
             let output: #output = ::core::unreachable!();
             return output;
         }
-    }
+    };
+    quote! {{
+        #hint
+        #[allow(unused_braces)]
+        #block
+    }}
 }
 
 /// Pins the body and forgets its type: `block_on` is then compiled once for all tests of a crate.

@@ -2,10 +2,14 @@
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
-use syn::Pat;
 use syn::parse::Parser;
+use syn::{Lit, Pat};
 
-/// The pattern with every `ref` and `mut` taken out of its bindings.
+/// The pattern with every `ref` and `mut` taken out of its bindings, and without reference patterns.
+///
+/// The value is matched through a shared reference. There the compiler sees through references by
+/// itself, and since edition 2024 it refuses patterns that say so beside those that do not. Before a
+/// constant it does not, so there the `&` stays.
 ///
 /// What is no pattern comes back as it is: it stands where a pattern has to stand, so the compiler
 /// reports it there, in better words.
@@ -29,8 +33,10 @@ fn strip(pattern: &mut Pat) {
             }
         }
         Pat::Reference(reference) => {
-            reference.mutability = None;
             strip(&mut reference.pat);
+            if !may_be_constant(&reference.pat) {
+                *pattern = (*reference.pat).clone();
+            }
         }
         Pat::Or(or) => or.cases.iter_mut().for_each(strip),
         Pat::Paren(paren) => strip(&mut paren.pat),
@@ -45,6 +51,21 @@ fn strip(pattern: &mut Pat) {
         // Literals, constants, paths, ranges, `_`, `..` and macros bind nothing that could be
         // seen here.
         _ => {}
+    }
+}
+
+/// Whether the pattern may name a constant, whose type has to be matched exactly.
+fn may_be_constant(pattern: &Pat) -> bool {
+    match pattern {
+        Pat::Path(_) | Pat::Macro(_) | Pat::Const(_) | Pat::Verbatim(_) => true,
+        Pat::Lit(literal) => matches!(literal.lit, Lit::Str(_) | Lit::ByteStr(_) | Lit::CStr(_)),
+        Pat::Ident(name) => {
+            let name = name.ident.to_string();
+            name.trim_start_matches('_').starts_with(char::is_uppercase)
+        }
+        Pat::Paren(paren) => may_be_constant(&paren.pat),
+        Pat::Or(or) => or.cases.iter().any(may_be_constant),
+        _ => false,
     }
 }
 
@@ -81,12 +102,26 @@ mod tests {
             quote!(Point { x: a, y: b, .. }),
         );
         check(quote!(Point { mut x, ref y }), quote!(Point { x, y }));
-        check(quote!(&mut x), quote!(&x));
-        check(quote!(&Some(mut x)), quote!(&Some(x)));
+        check(quote!(&mut x), quote!(x));
+        check(quote!(&Some(mut x)), quote!(Some(x)));
         check(
             quote!(Ok(Some((mut a, [ref mut b])))),
             quote!(Ok(Some((a, [b])))),
         );
+    }
+
+    #[test]
+    fn references_go_unless_they_stand_before_a_constant() {
+        check(quote!(Some(&x)), quote!(Some(x)));
+        check(quote!(Some(&5)), quote!(Some(5)));
+        check(quote!((&mut Some(&x), y)), quote!((Some(x), y)));
+        check(quote!(Some(&(LIMIT, x))), quote!(Some((LIMIT, x))));
+        check(quote!(Some(&LIMIT)), quote!(Some(&LIMIT)));
+        check(quote!(Some(&_LIMIT)), quote!(Some(&_LIMIT)));
+        check(quote!(Some(&limits::LIMIT)), quote!(Some(&limits::LIMIT)));
+        check(quote!(Some(&"text")), quote!(Some(&"text")));
+        check(quote!(Some(&(1 | LIMIT))), quote!(Some(&(1 | LIMIT))));
+        check(quote!(Some(&(mut x))), quote!(Some((x))));
     }
 
     #[test]

@@ -71,6 +71,7 @@ fn main_runs_the_body_on_a_runtime_with_many_threads() {
                     let output: u8 = ::core::unreachable!();
                     return output;
                 }
+                #[allow(unused_braces)]
                 { first(); 1 }
             };
             #[allow(
@@ -162,10 +163,7 @@ fn a_type_without_a_name_gets_no_hint() {
         let item = format!("async fn f() -> {output} {{ body() }}");
         for kind in [Kind::Main, Kind::Test] {
             let output = expanded(kind, "", &item);
-            assert!(
-                output.contains("let body = async { { body () } }"),
-                "{output}"
-            );
+            assert!(output.contains("let body = async { body () }"), "{output}");
             assert!(!output.contains("dyn :: core :: future"), "{output}");
             assert!(!output.contains("compile_error"), "{output}");
         }
@@ -577,6 +575,17 @@ fn the_hint_stands_at_the_return_type() {
     );
     let place = place_of(output, "output").expect("output").start();
     assert_eq!((place.line, place.column), (2, 0));
+
+    let source = "async fn f() {\n    first()\n}";
+    let output = expand(
+        Face::Gmp,
+        Kind::Main,
+        Runtimes::All,
+        TokenStream::new(),
+        TokenStream::from_str(source).expect("tokens"),
+    );
+    let place = place_of(output, "output").expect("output").start();
+    assert_eq!((place.line, place.column), (1, 9));
 }
 
 /// The place of the first identifier of that name, in depth-first order.
