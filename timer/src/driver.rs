@@ -38,6 +38,7 @@ use gmp_executor::{Handle, context};
 use parking_lot::Mutex;
 
 use crate::clock::{self, Clock, Refusal};
+use crate::coarse::{Coarse, LAG_MAX};
 use crate::instant::Instant;
 use crate::next::{Lowered, NEVER, Next};
 use crate::wheel::{Key, Wheel};
@@ -235,6 +236,8 @@ pub(crate) struct Shard {
     p: usize,
     /// When the ticks began.
     start: Instant,
+    /// The same, for a clock that is cheaper to read.
+    coarse: Coarse,
     /// Set under the lock, once. Relaxed: whoever has to be sure looks under the lock.
     closed: AtomicBool,
     next: Next,
@@ -268,6 +271,7 @@ impl Shard {
         Shard {
             p,
             start,
+            coarse: Coarse::since(start),
             closed: AtomicBool::new(false),
             next: Next::new(),
             wheel: Mutex::new(Wheel::new()),
@@ -313,20 +317,29 @@ impl Shard {
     /// The tick by which the deadline has passed: rounded up.
     #[inline]
     pub(crate) fn tick_after(&self, deadline: Instant) -> u64 {
-        let since = deadline.saturating_duration_since(self.start);
-        let millis = u64::from(since.subsec_nanos().div_ceil(1_000_000));
-        ticks(since.as_secs(), millis)
+        tick_after(deadline.saturating_duration_since(self.start))
     }
 
-    /// The tick that has been reached: rounded down.
+    /// The ticks of a deadline and of the present, or a time not long ago; `None` when the deadline has
+    /// passed.
     #[inline]
-    pub(crate) fn tick_before(&self, now: Instant) -> u64 {
-        let since = now.saturating_duration_since(self.start);
-        ticks(since.as_secs(), u64::from(since.subsec_millis()))
+    pub(crate) fn until(&self, deadline: Instant) -> Option<(u64, u64)> {
+        let due = deadline.saturating_duration_since(self.start);
+        if !clock::is_any_simulated()
+            && let Some(lagging) = self.coarse.elapsed()
+            && due.saturating_sub(lagging) > LAG_MAX
+        {
+            return Some((tick_after(due), tick_before(lagging)));
+        }
+        let now = self.now();
+        (now < deadline).then(|| {
+            let now = now.saturating_duration_since(self.start);
+            (tick_after(due), tick_before(now))
+        })
     }
 
     fn tick_now(&self) -> u64 {
-        self.tick_before(self.now())
+        tick_before(self.now().saturating_duration_since(self.start))
     }
 
     /// Registers a timer with the P of the calling thread, or if the thread is not in the timer's runtime,
@@ -525,8 +538,18 @@ impl fmt::Debug for Shard {
 }
 
 #[inline]
-fn ticks(secs: u64, millis: u64) -> u64 {
+fn tick_after(since: Duration) -> u64 {
+    ticks(since.as_secs(), since.subsec_nanos().div_ceil(1_000_000))
+}
+
+#[inline]
+fn tick_before(since: Duration) -> u64 {
+    ticks(since.as_secs(), since.subsec_millis())
+}
+
+#[inline]
+fn ticks(secs: u64, millis: u32) -> u64 {
     (secs.saturating_mul(1000))
-        .saturating_add(millis)
+        .saturating_add(millis.into())
         .min(TICK_MAX)
 }

@@ -109,9 +109,9 @@ impl MissedTickBehavior {
 
 /// Ticks at a fixed period; returned by [`interval`] and [`interval_at`].
 ///
-/// It can be dropped at any time. All its methods ending in `reset` or beginning with it set when the next
-/// tick comes, whatever the [`MissedTickBehavior`], and ticks missed until then are forgotten; from there it goes on
-/// with the period.
+/// It can be dropped at any time. [`reset`](Interval::reset) and its relatives say when the next tick
+/// comes, whatever the [`MissedTickBehavior`]; what was missed until then is forgotten, and from there
+/// it goes on with the period.
 #[derive(Debug)]
 pub struct Interval {
     delay: Pin<Box<Sleep>>,

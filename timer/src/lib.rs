@@ -13,7 +13,7 @@
 //!
 //! - `wheel`: the data structure. Pure: no clock, no lock.
 //! - `next`: the earliest deadline of a P, as a word that everybody may read.
-//! - `clock`: the runtime's clock, which tests can pause.
+//! - `clock`: the runtime's clock, which tests can pause. `coarse`: one that is cheaper and less exact.
 //! - `driver`: a wheel a P behind a lock, and what the executor calls ([`TimerDriver`]).
 //! - [`Sleep`], on it [`Interval`] and [`Timeout`]; [`Instant`].
 //!
@@ -27,6 +27,7 @@
 //! the order in which they were registered. No duration and no instant is too long or too far.
 
 mod clock;
+mod coarse;
 mod driver;
 pub mod error;
 mod instant;

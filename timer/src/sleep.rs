@@ -240,12 +240,10 @@ impl Sleep {
     #[inline]
     fn poll_first(self: Pin<&mut Self>, waker: &Waker) -> Poll<()> {
         let me = self.project();
-        let now = me.shard.now();
-        if now >= *me.deadline {
+        let Some((tick, now)) = me.shard.until(*me.deadline) else {
             *me.state = State::Elapsed;
             return Poll::Ready(());
-        }
-        let (tick, now) = (me.shard.tick_after(*me.deadline), me.shard.tick_before(now));
+        };
         let mut waker = Some(waker.clone());
         match Shard::register(me.shard, tick, now, &mut waker) {
             Some(key) => *me.state = State::Registered(key),

@@ -120,6 +120,20 @@ fn a_deadline_that_passed_is_seen_without_the_driver() {
     assert_eq!(driver.fire(0), 0);
 }
 
+/// The clock that lags does not make a first poll miss the deadline.
+#[test]
+fn a_first_poll_after_the_deadline_is_ready() {
+    let driver = TimerDriver::new(1, false, false);
+    for delay in [1, 16, 30] {
+        let mut sleep = driver.sleep(delay * MS);
+        while driver.now() < sleep.deadline() {
+            std::thread::sleep(MS);
+        }
+        assert!(poll(sleep.as_mut(), Waker::noop()).is_ready());
+        assert_eq!(driver.park_timeout(0), None);
+    }
+}
+
 #[test]
 fn only_the_waker_of_the_last_poll_is_woken() {
     let driver = paused(1);
@@ -295,17 +309,27 @@ fn the_future_is_small_and_has_the_auto_traits_of_tokios() {
     assert!(size_of::<Sleep>() <= 40);
 }
 
-/// Compiles only while `Sleep` is not `Unpin`: otherwise both implementations apply.
+/// Compiles only while the type does not have the trait: otherwise both implementations apply.
+macro_rules! assert_not {
+    ($auto:path: $($type:ty),*) => {{
+        trait Ambiguous<A> {
+            fn check() {}
+        }
+        struct Has;
+        impl<T: ?Sized> Ambiguous<()> for T {}
+        impl<T: ?Sized + $auto> Ambiguous<Has> for T {}
+        $(<$type as Ambiguous<_>>::check();)*
+    }};
+}
+
 #[test]
-fn the_future_is_not_unpin() {
-    trait Ambiguous<A> {
-        fn check() {}
-    }
-    struct Unpinned;
-    impl<T: ?Sized> Ambiguous<()> for T {}
-    impl<T: ?Sized + Unpin> Ambiguous<Unpinned> for T {}
-    <Sleep as Ambiguous<_>>::check();
-    <crate::Timeout<()> as Ambiguous<_>>::check();
+fn what_tokios_types_are_not_ours_are_not() {
+    use std::panic::{RefUnwindSafe, UnwindSafe};
+
+    use crate::{Interval, Timeout};
+    assert_not!(Unpin: Sleep, Timeout<()>);
+    assert_not!(UnwindSafe: Sleep, Timeout<()>, Interval);
+    assert_not!(RefUnwindSafe: Sleep, Timeout<()>, Interval);
 }
 
 #[test]
