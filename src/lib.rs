@@ -42,34 +42,8 @@ pub mod runtime;
 #[doc(inline)]
 pub use task::spawn;
 
-/// Tasks: spawning, joining, aborting, blocking, yielding.
 #[cfg(feature = "rt")]
-pub mod task {
-    pub use gmp_executor::task::{
-        AbortHandle, Builder, Id, JoinError, JoinHandle, JoinSet, LocalEnterGuard, LocalKey,
-        LocalSet, block_in_place, id, spawn, spawn_blocking, spawn_local, try_id, yield_now,
-    };
-
-    pub use coop::{consume_budget, unconstrained};
-
-    /// The budget: how a task that never waits lets others run.
-    pub mod coop {
-        pub use gmp_executor::coop::{
-            Coop, RestoreOnPending, Unconstrained, consume_budget, cooperative,
-            has_budget_remaining, poll_proceed, unconstrained,
-        };
-    }
-
-    /// Futures that this module's methods return.
-    pub mod futures {
-        pub use gmp_executor::task::TaskLocalFuture;
-    }
-
-    /// [`JoinSet`] beside the tasks it holds.
-    pub mod join_set {
-        pub use gmp_executor::task::JoinSet;
-    }
-}
+pub mod task;
 
 /// Time: sleeping, intervals, timeouts, and a clock that tests can pause.
 #[cfg(feature = "time")]

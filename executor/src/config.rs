@@ -40,6 +40,8 @@ pub struct Config {
     pub event_interval: u32,
     /// How long a poll may last before its P may be taken away; `None` never takes it.
     pub retake_after: Option<Duration>,
+    /// Whether a task that is readied goes into runnext. Without it everything is first in, first out.
+    pub runnext: bool,
     /// Called by each thread when it starts.
     pub on_thread_start: Option<Callback>,
     /// Called by each thread before it ends.
@@ -118,6 +120,7 @@ impl Config {
             global_queue_interval: 61,
             event_interval: 61,
             retake_after: Some(Duration::from_millis(10)),
+            runnext: true,
             on_thread_start: None,
             on_thread_stop: None,
             on_thread_park: None,

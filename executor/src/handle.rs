@@ -76,12 +76,21 @@ impl fmt::Display for RuntimeId {
 #[must_use = "Creating and dropping a guard does nothing"]
 #[derive(Debug)]
 pub struct EnterGuard<'a> {
-    depth: usize,
-    /// Bound to the handle's life, and to this thread.
-    marker: PhantomData<(&'a Handle, *const ())>,
+    _entered: EnteredHandle,
+    /// Bound to the handle's life. The destructor is the field's above, so that a guard may be
+    /// dropped after its runtime, as in tokio.
+    marker: PhantomData<&'a Handle>,
 }
 
-impl Drop for EnterGuard<'_> {
+/// The entry on the thread's stack of handles.
+#[derive(Debug)]
+struct EnteredHandle {
+    depth: usize,
+    /// Bound to this thread.
+    marker: PhantomData<*const ()>,
+}
+
+impl Drop for EnteredHandle {
     fn drop(&mut self) {
         context::pop_handle(self.depth);
     }
@@ -143,7 +152,10 @@ impl Handle {
     /// Guards must be dropped in the reverse order of their creation.
     pub fn enter(&self) -> EnterGuard<'_> {
         EnterGuard {
-            depth: context::push_handle(Some(self.clone())),
+            _entered: EnteredHandle {
+                depth: context::push_handle(Some(self.clone())),
+                marker: PhantomData,
+            },
             marker: PhantomData,
         }
     }

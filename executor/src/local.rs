@@ -31,7 +31,6 @@ use parking_lot::Mutex;
 use crate::context;
 use crate::coop;
 use crate::handle::{Handle, RuntimeId};
-use crate::runtime::Runtime;
 use crate::task::{self, G, Id, JoinHandle, Shard, Spawn, SpawnKind, Target};
 
 /// How many Gs a set runs before it lets its thread's other work go on.
@@ -334,18 +333,6 @@ impl LocalSet {
         F::Output: 'static,
     {
         spawn_on(self.shard.clone(), future, None, Location::caller())
-    }
-
-    /// Runs a future and the set's tasks on this thread until the future completes.
-    ///
-    /// Tasks that are left go on when the set is polled again.
-    ///
-    /// # Panics
-    ///
-    /// As `Runtime::block_on`.
-    #[track_caller]
-    pub fn block_on<F: Future>(&self, runtime: &impl AsRef<Runtime>, future: F) -> F::Output {
-        runtime.as_ref().block_on(self.run_until(future))
     }
 
     /// Runs the set's tasks until `future`, which may itself `spawn_local`, completes.

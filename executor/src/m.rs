@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use crossbeam_deque::Worker;
 use parking_lot::Mutex;
 
+use crate::config::Callback;
 use crate::context;
 use crate::coop::{self, Budget};
 use crate::cpuclock::CpuClock;
@@ -79,6 +80,8 @@ pub(crate) struct M {
     /// How many Gs in a row yielded.
     yields: Cell<usize>,
     clock: Clock,
+    /// Since when the P has not been idle.
+    busy_since: Cell<Instant>,
     rng: Cell<u32>,
 }
 
@@ -165,6 +168,7 @@ impl M {
             handovers: Cell::new(0),
             yields: Cell::new(0),
             clock: Clock::new(),
+            busy_since: Cell::new(Instant::now()),
             rng: Cell::new((id as u32).wrapping_mul(0x9e37_79b9) | 1),
         }
     }
@@ -204,10 +208,12 @@ impl M {
         self.p.set(p);
         self.record.preempt.store(false, Ordering::Relaxed);
         self.scheduler.ps[p].set_holder(Some(self.record.clone()));
+        self.busy_since.set(Instant::now());
     }
 
     /// Gives the P up, inside, and returns it.
     pub(crate) fn put_down(&self) -> usize {
+        self.p().stats.add_busy(self.busy_since.get().elapsed());
         self.record.tenure.end();
         self.p.replace(NO_P)
     }
@@ -400,7 +406,7 @@ impl M {
         if batch.is_empty() {
             return;
         }
-        if batch.len() == 1 && self.p().runnext.is_empty() {
+        if batch.len() == 1 && self.scheduler.config.runnext && self.p().runnext.is_empty() {
             let g = batch.pop().expect("one");
             let none = self.p().runnext.put(g);
             debug_assert!(none.is_none(), "only the holder fills runnext");
@@ -439,10 +445,7 @@ impl M {
             return self.scheduler.inject(g);
         }
         if !yielded {
-            if let Some(displaced) = self.p().runnext.put(g) {
-                self.push_tail(displaced);
-                self.scheduler.submit();
-            }
+            self.push_next(g);
         } else if self.is_preempted() {
             self.scheduler.inject(g);
         } else {
@@ -450,6 +453,20 @@ impl M {
             self.push_tail(g);
         }
         self.record.tenure.leave();
+    }
+
+    /// Puts into runnext, and what was there behind the queue.
+    #[inline]
+    fn push_next(&self, g: G) {
+        let behind = if self.scheduler.config.runnext {
+            self.p().runnext.put(g)
+        } else {
+            Some(g)
+        };
+        if let Some(behind) = behind {
+            self.push_tail(behind);
+            self.scheduler.submit();
+        }
     }
 
     /// Appends to the P's queue; a full queue sheds half of itself to the global one.
@@ -558,6 +575,9 @@ impl M {
     fn park(&self) {
         let scheduler = &*self.scheduler;
         let p = self.p.get();
+        if self.call_hook(&scheduler.config.on_thread_park) {
+            return;
+        }
         match scheduler.idle.park(p, self.spinning.take()) {
             Parking::Wait => {}
             Parking::Recheck if !scheduler.has_work() => {}
@@ -567,10 +587,7 @@ impl M {
                 return;
             }
         }
-        if let Some(hook) = &scheduler.config.on_thread_park {
-            hook();
-        }
-        bump(&self.p().stats.parks, 1);
+        self.count_park();
         self.batching.set(true);
         let claimed = loop {
             self.wait_once(p);
@@ -585,12 +602,31 @@ impl M {
             timers.fire(p);
         }
         self.batching.set(false);
-        bump(&self.p().stats.unparks, 1);
-        if let Some(hook) = &scheduler.config.on_thread_unpark {
-            hook();
-        }
+        self.count_unpark();
         scheduler.monitor.activity();
         self.flush_batch();
+        self.call_hook(&scheduler.config.on_thread_unpark);
+    }
+
+    /// Calls the user's hook; says whether that made something to run.
+    fn call_hook(&self, hook: &Option<Callback>) -> bool {
+        let Some(hook) = hook else { return false };
+        self.batching.set(true);
+        hook();
+        self.batching.set(false);
+        self.flush_batch();
+        !self.p().runnext.is_empty() || !self.queue().is_empty()
+    }
+
+    fn count_park(&self) {
+        let stats = &self.p().stats;
+        bump(&stats.parks, 1);
+        stats.add_busy(self.busy_since.get().elapsed());
+    }
+
+    fn count_unpark(&self) {
+        bump(&self.p().stats.unparks, 1);
+        self.busy_since.set(Instant::now());
     }
 
     fn wait_once(&self, p: usize) {
@@ -619,16 +655,16 @@ impl M {
     pub(crate) fn park_current_thread(&self, until: impl Fn() -> bool) {
         let scheduler = &*self.scheduler;
         let p = self.p.get();
+        if self.call_hook(&scheduler.config.on_thread_park) {
+            return;
+        }
         let parking = scheduler.idle.park(p, false);
         let stay = parking == Parking::Spin || !scheduler.global.is_empty() || until();
         if stay {
             self.come_back(p);
             return;
         }
-        if let Some(hook) = &scheduler.config.on_thread_park {
-            hook();
-        }
-        bump(&self.p().stats.parks, 1);
+        self.count_park();
         self.batching.set(true);
         self.wait_once(p);
         self.come_back(p);
@@ -643,11 +679,9 @@ impl M {
         {
             self.look_around();
         }
-        bump(&self.p().stats.unparks, 1);
-        if let Some(hook) = &scheduler.config.on_thread_unpark {
-            hook();
-        }
+        self.count_unpark();
         self.flush_batch();
+        self.call_hook(&scheduler.config.on_thread_unpark);
     }
 
     /// The only P is not idle any more. Its M never counts as spinning: there is nobody to search.

@@ -17,3 +17,15 @@ mod select;
 pub mod support;
 #[cfg(feature = "rt")]
 mod task_local;
+
+/// `main` and `test` for the crate that stands in for `tokio`, which re-exports them beside all else:
+/// they look for the package `tokio` first, and call themselves so in their messages.
+#[cfg(feature = "macros")]
+pub mod under_tokio {
+    #[cfg(feature = "rt-multi-thread")]
+    pub use gmp_macros::{tokio_main as main, tokio_test as test};
+    #[cfg(all(feature = "rt", not(feature = "rt-multi-thread")))]
+    pub use gmp_macros::{tokio_main_current_thread as main, tokio_test_current_thread as test};
+    #[cfg(not(feature = "rt"))]
+    pub use gmp_macros::{tokio_main_without_rt as main, tokio_test_without_rt as test};
+}

@@ -130,6 +130,10 @@ macro_rules! __select {
         $crate::__select_run! { $start $count $($done)+ else ($else) }
     };
 
+    ($start:ident [$($done:tt)*] [$($free:tt)*] else => $else:expr, $($rest:tt)+) => {
+        $crate::macros::support::compile_error!("`else` is the last branch of a select!")
+    };
+
     // A branch whose handler is a block, with and without a comma behind it; then any other.
     (
         $start:ident [$count:tt $($done:tt)*] [[$index:tt $next:tt $name:ident] $($free:tt)*]

@@ -34,8 +34,11 @@ struct IoEvents {
 
 impl Builder {
     fn new(flavor: Flavor) -> Builder {
+        let mut config = Config::new(flavor, 1);
+        // tokio's current_thread is first in, first out, and tests written for it count on that.
+        config.runnext = !(cfg!(feature = "tokio-compat") && flavor == Flavor::CurrentThread);
         Builder {
-            config: Config::new(flavor, 1),
+            config,
             worker_threads: None,
             enable_io: false,
             enable_time: false,
@@ -126,6 +129,13 @@ impl Builder {
         self
     }
 
+    /// Runs tasks in the order in which they became ready, without the runnext slot that lets the latest
+    /// one go first. tokio's name for it; unstable there.
+    pub fn disable_lifo_slot(&mut self) -> &mut Self {
+        self.config.runnext = false;
+        self
+    }
+
     /// Names the threads. The default is `gmp-worker`.
     pub fn thread_name(&mut self, val: impl Into<String>) -> &mut Self {
         let name = val.into();
@@ -142,8 +152,15 @@ impl Builder {
     }
 
     /// Names the runtime; [`Handle::name`](super::Handle::name) tells.
+    ///
+    /// # Panics
+    ///
+    /// If `val` is empty or blank.
+    #[track_caller]
     pub fn name(&mut self, val: impl Into<String>) -> &mut Self {
-        self.config.name = Some(val.into());
+        let val = val.into();
+        assert!(!val.trim().is_empty(), "runtime name shouldn't be empty");
+        self.config.name = Some(val);
         self
     }
 
@@ -229,10 +246,7 @@ impl Builder {
     /// If `capacity` is zero.
     #[track_caller]
     pub fn max_io_events_per_tick(&mut self, capacity: usize) -> &mut Self {
-        assert!(
-            capacity > 0,
-            "max_io_events_per_tick must be greater than 0"
-        );
+        assert!(capacity > 0, "max_io_events_per_tick must be non-zero");
         self.io_events.waiting = capacity;
         self
     }
@@ -244,10 +258,7 @@ impl Builder {
     /// If `capacity` is zero.
     #[track_caller]
     pub fn max_io_events_per_busy_tick(&mut self, capacity: usize) -> &mut Self {
-        assert!(
-            capacity > 0,
-            "max_io_events_per_busy_tick must be greater than 0"
-        );
+        assert!(capacity > 0, "max_io_events_per_busy_tick must be non-zero");
         self.io_events.busy = capacity;
         self
     }
@@ -331,6 +342,8 @@ impl Builder {
     #[cfg(feature = "time")]
     #[track_caller]
     fn add_timers(&self, config: &mut Config) {
+        #[cfg(feature = "sync")]
+        gmp_sync::mpsc::install_sleep(|duration| Box::pin(gmp_timer::sleep(duration)));
         let pausable = config.flavor == Flavor::CurrentThread;
         config.timers = Some(gmp_timer::TimerDriver::new(
             config.procs,
@@ -348,7 +361,7 @@ impl Builder {
 /// How many Ps when nobody says.
 #[track_caller]
 fn default_procs() -> usize {
-    let names: &[&str] = if cfg!(feature = "tokio-env") {
+    let names: &[&str] = if cfg!(feature = "tokio-compat") {
         &["GMPMAXPROCS", "TOKIO_WORKER_THREADS"]
     } else {
         &["GMPMAXPROCS"]

@@ -125,11 +125,3 @@ impl LocalRuntime {
         self.handle().metrics()
     }
 }
-
-/// For `LocalSet::block_on`.
-#[doc(hidden)]
-impl AsRef<gmp_executor::Runtime> for LocalRuntime {
-    fn as_ref(&self) -> &gmp_executor::Runtime {
-        &self.inner
-    }
-}

@@ -96,13 +96,5 @@ impl Runtime {
     }
 }
 
-/// For `LocalSet::block_on`.
-#[doc(hidden)]
-impl AsRef<gmp_executor::Runtime> for Runtime {
-    fn as_ref(&self) -> &gmp_executor::Runtime {
-        &self.inner
-    }
-}
-
 impl std::panic::UnwindSafe for Runtime {}
 impl std::panic::RefUnwindSafe for Runtime {}

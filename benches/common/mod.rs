@@ -1,0 +1,84 @@
+//! What the benchmarks share: rounds that interleave the peers, and a table of medians and ratios.
+//!
+//! Every workload is written once, as a macro over the runtime's name; tokio's API makes that possible.
+//! One *sample* builds a runtime, warms it up, runs the work and gives the time per operation. Samples of
+//! the peers alternate, so that a drift of the machine hits all of them; medians are compared.
+
+#![allow(dead_code, reason = "each benchmark uses its part")]
+
+use std::time::{Duration, Instant};
+
+/// A peer's sample: nanoseconds per operation, or any other figure of which less is better.
+pub type Sample = Box<dyn Fn() -> f64>;
+
+/// One line of the table.
+pub struct Workload {
+    pub name: &'static str,
+    pub unit: &'static str,
+    /// gmp first, then the peers that can do it.
+    pub peers: Vec<(&'static str, Sample)>,
+}
+
+/// Whether the command line asks for this workload: `cargo bench --bench NAME -- PATTERN…`.
+fn wanted(name: &str) -> bool {
+    let patterns: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|arg| !arg.starts_with('-'))
+        .collect();
+    patterns.is_empty()
+        || patterns
+            .iter()
+            .any(|pattern| name.contains(pattern.as_str()))
+}
+
+fn rounds() -> usize {
+    let rounds = std::env::var("ROUNDS").ok();
+    rounds.and_then(|text| text.parse().ok()).unwrap_or(7)
+}
+
+fn median(samples: &mut [f64]) -> f64 {
+    samples.sort_by(f64::total_cmp);
+    samples[samples.len() / 2]
+}
+
+/// Runs the workloads and prints a line for each: the medians, and gmp's speed as a multiple of each peer's.
+pub fn run(workloads: Vec<Workload>) {
+    if std::env::args().any(|arg| arg == "--list") {
+        return;
+    }
+    let rounds = rounds();
+    println!(
+        "medians of {rounds} interleaved rounds; less is better; (x) = how many times faster gmp is"
+    );
+    for workload in workloads.iter().filter(|workload| wanted(workload.name)) {
+        let mut samples = vec![Vec::new(); workload.peers.len()];
+        for _ in 0..rounds {
+            for ((_, sample), samples) in workload.peers.iter().zip(&mut samples) {
+                samples.push(sample());
+            }
+        }
+        let medians: Vec<f64> = samples.iter_mut().map(|samples| median(samples)).collect();
+        print!("{:<34} {:>4}", workload.name, workload.unit);
+        for ((peer, _), figure) in workload.peers.iter().zip(&medians) {
+            print!("  {peer} {figure:>9.1}");
+            if figure != &medians[0] {
+                print!(" ({:.2}x)", figure / medians[0]);
+            }
+        }
+        println!();
+    }
+}
+
+/// The time of `f` in nanoseconds, divided by `operations`.
+pub fn per_operation(operations: u64, f: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    f();
+    nanos(start.elapsed()) / operations as f64
+}
+
+pub fn nanos(duration: Duration) -> f64 {
+    duration.as_nanos() as f64
+}
+
+/// Workers of every multi-thread runtime: as many as the reference machine has cores.
+pub const WORKERS: usize = 2;

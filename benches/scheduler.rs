@@ -1,0 +1,410 @@
+//! The scheduler beside tokio's and smol's, on the same work in one run.
+//!
+//! `cargo bench --bench scheduler [-- PATTERN…]`; `ROUNDS=15` for more samples.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{WORKERS, Workload, per_operation};
+
+macro_rules! tokio_like {
+    ($module:ident, $rt:ident) => {
+        mod $module {
+            use super::*;
+            use std::future::Future;
+            use std::pin::Pin;
+            use $rt::sync::oneshot;
+
+            fn runtime() -> $rt::runtime::Runtime {
+                $rt::runtime::Builder::new_multi_thread()
+                    .worker_threads(WORKERS)
+                    .enable_all()
+                    .build()
+                    .expect("a runtime")
+            }
+
+            /// Runs `work` in a task, after a warm-up of the same.
+            fn in_task<F, W>(operations: u64, work: W) -> f64
+            where
+                W: Fn() -> F,
+                F: Future<Output = ()> + Send + 'static,
+            {
+                let runtime = runtime();
+                runtime.block_on(async { $rt::spawn(work()).await.expect("the work") });
+                per_operation(operations, || {
+                    runtime.block_on(async { $rt::spawn(work()).await.expect("the work") });
+                })
+            }
+
+            async fn spawn_and_join(tasks: u64) {
+                let tasks: Vec<_> = (0..tasks).map(|i| $rt::spawn(async move { i })).collect();
+                for task in tasks {
+                    task.await.expect("a task");
+                }
+            }
+
+            pub fn spawn_join() -> f64 {
+                const N: u64 = 100_000;
+                in_task(N, || spawn_and_join(N))
+            }
+
+            pub fn spawn_join_foreign() -> f64 {
+                const N: u64 = 100_000;
+                let runtime = runtime();
+                runtime.block_on(spawn_and_join(N));
+                per_operation(N, || runtime.block_on(spawn_and_join(N)))
+            }
+
+            pub fn yields() -> f64 {
+                const TASKS: u64 = 1000;
+                const YIELDS: u64 = 200;
+                in_task(TASKS * YIELDS, || async {
+                    let tasks: Vec<_> = (0..TASKS)
+                        .map(|_| {
+                            $rt::spawn(async {
+                                for _ in 0..YIELDS {
+                                    $rt::task::yield_now().await;
+                                }
+                            })
+                        })
+                        .collect();
+                    for task in tasks {
+                        task.await.expect("a task");
+                    }
+                })
+            }
+
+            async fn round_trip() {
+                let (ping, pinged) = oneshot::channel();
+                let (pong, ponged) = oneshot::channel();
+                $rt::spawn(async move {
+                    pinged.await.expect("ping");
+                    pong.send(()).expect("pong");
+                });
+                ping.send(()).expect("ping");
+                ponged.await.expect("pong");
+            }
+
+            pub fn ping_pong(pairs: u64) -> f64 {
+                let trips = 100_000 / pairs;
+                in_task(trips * pairs, move || async move {
+                    let pairs: Vec<_> = (0..pairs)
+                        .map(|_| {
+                            $rt::spawn(async move {
+                                for _ in 0..trips {
+                                    round_trip().await;
+                                }
+                            })
+                        })
+                        .collect();
+                    for pair in pairs {
+                        pair.await.expect("a pair");
+                    }
+                })
+            }
+
+            pub fn ping_pong_main() -> f64 {
+                const TRIPS: u64 = 20_000;
+                let runtime = runtime();
+                per_operation(TRIPS, || {
+                    runtime.block_on(async {
+                        for _ in 0..TRIPS {
+                            round_trip().await;
+                        }
+                    });
+                })
+            }
+
+            pub fn channel_ping_pong(pairs: u64) -> f64 {
+                let trips = 100_000 / pairs;
+                in_task(trips * pairs, move || async move {
+                    let pairs: Vec<_> = (0..pairs)
+                        .map(|_| {
+                            $rt::spawn(async move {
+                                let (ping, mut pinged) = $rt::sync::mpsc::channel::<u64>(1);
+                                let (pong, mut ponged) = $rt::sync::mpsc::channel::<u64>(1);
+                                let echo = $rt::spawn(async move {
+                                    while let Some(i) = pinged.recv().await {
+                                        pong.send(i).await.expect("pong");
+                                    }
+                                });
+                                for i in 0..trips {
+                                    ping.send(i).await.expect("ping");
+                                    ponged.recv().await.expect("pong");
+                                }
+                                drop(ping);
+                                echo.await.expect("the echo");
+                            })
+                        })
+                        .collect();
+                    for pair in pairs {
+                        pair.await.expect("a pair");
+                    }
+                })
+            }
+
+            pub fn chained_spawn() -> f64 {
+                const HOPS: u64 = 100_000;
+                fn hop(left: u64, done: oneshot::Sender<()>) {
+                    if left == 0 {
+                        done.send(()).expect("the end");
+                    } else {
+                        $rt::spawn(async move { hop(left - 1, done) });
+                    }
+                }
+                in_task(HOPS, || async {
+                    let (done, end) = oneshot::channel();
+                    hop(HOPS, done);
+                    end.await.expect("the end");
+                })
+            }
+
+            fn skynet_node(number: u64, leaves: u64) -> Pin<Box<dyn Future<Output = u64> + Send>> {
+                Box::pin(async move {
+                    if leaves == 1 {
+                        return number;
+                    }
+                    let leaves = leaves / 10;
+                    let children: Vec<_> = (0..10)
+                        .map(|i| $rt::spawn(skynet_node(number + i * leaves, leaves)))
+                        .collect();
+                    let mut sum = 0;
+                    for child in children {
+                        sum += child.await.expect("a child");
+                    }
+                    sum
+                })
+            }
+
+            /// Milliseconds for a tree of a million leaves.
+            pub fn skynet() -> f64 {
+                in_task(1_000_000, || async {
+                    assert_eq!(skynet_node(0, 1_000_000).await, 499_999_500_000);
+                })
+            }
+
+            pub fn blocking() -> f64 {
+                const JOBS: u64 = 20_000;
+                in_task(JOBS, || async {
+                    let jobs: Vec<_> = (0..JOBS)
+                        .map(|i| $rt::task::spawn_blocking(move || i))
+                        .collect();
+                    for job in jobs {
+                        job.await.expect("a job");
+                    }
+                })
+            }
+
+            pub fn timers() -> f64 {
+                const TIMERS: u64 = 100_000;
+                in_task(TIMERS, || async {
+                    for _ in 0..TIMERS {
+                        let sleep = $rt::time::sleep(Duration::from_secs(10));
+                        let mut sleep = std::pin::pin!(sleep);
+                        std::future::poll_fn(|cx| {
+                            assert!(sleep.as_mut().poll(cx).is_pending());
+                            std::task::Poll::Ready(())
+                        })
+                        .await;
+                    }
+                })
+            }
+
+            pub fn mutex() -> f64 {
+                const TASKS: u64 = 100;
+                const LOCKS: u64 = 1000;
+                in_task(TASKS * LOCKS, || async {
+                    let mutex = std::sync::Arc::new($rt::sync::Mutex::new(0));
+                    let tasks: Vec<_> = (0..TASKS)
+                        .map(|_| {
+                            let mutex = mutex.clone();
+                            $rt::spawn(async move {
+                                for _ in 0..LOCKS {
+                                    *mutex.lock().await += 1;
+                                }
+                            })
+                        })
+                        .collect();
+                    for task in tasks {
+                        task.await.expect("a task");
+                    }
+                })
+            }
+        }
+    };
+}
+
+tokio_like!(on_gmp, gmp);
+tokio_like!(on_tokio, tokio);
+
+/// smol's executor has no channels or timers of its own to compare with: tasks only.
+mod on_smol {
+    use super::*;
+    use std::future::Future;
+    use std::sync::Arc;
+
+    use async_executor::Executor;
+    use smol::future;
+
+    fn with_executor(work: impl FnOnce(&Arc<Executor<'static>>)) {
+        let executor = Arc::new(Executor::new());
+        let (stop, stopped) = smol::channel::bounded::<()>(1);
+        let workers: Vec<_> = (0..WORKERS)
+            .map(|_| {
+                let (executor, stopped) = (executor.clone(), stopped.clone());
+                std::thread::spawn(move || {
+                    let _ = future::block_on(executor.run(stopped.recv()));
+                })
+            })
+            .collect();
+        work(&executor);
+        drop(stop);
+        for worker in workers {
+            worker.join().expect("a worker");
+        }
+    }
+
+    fn in_task<F, W>(operations: u64, work: W) -> f64
+    where
+        W: Fn(Arc<Executor<'static>>) -> F,
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let mut figure = 0.0;
+        with_executor(|executor| {
+            future::block_on(executor.spawn(work(executor.clone())));
+            figure = per_operation(operations, || {
+                future::block_on(executor.spawn(work(executor.clone())));
+            });
+        });
+        figure
+    }
+
+    async fn spawn_and_join(executor: Arc<Executor<'static>>, tasks: u64) {
+        let tasks: Vec<_> = (0..tasks)
+            .map(|i| executor.spawn(async move { i }))
+            .collect();
+        for task in tasks {
+            task.await;
+        }
+    }
+
+    pub fn spawn_join() -> f64 {
+        const N: u64 = 100_000;
+        in_task(N, |executor| spawn_and_join(executor, N))
+    }
+
+    pub fn spawn_join_foreign() -> f64 {
+        const N: u64 = 100_000;
+        let mut figure = 0.0;
+        with_executor(|executor| {
+            future::block_on(spawn_and_join(executor.clone(), N));
+            figure = per_operation(N, || {
+                future::block_on(spawn_and_join(executor.clone(), N));
+            });
+        });
+        figure
+    }
+
+    pub fn yields() -> f64 {
+        const TASKS: u64 = 1000;
+        const YIELDS: u64 = 200;
+        in_task(TASKS * YIELDS, |executor| async move {
+            let tasks: Vec<_> = (0..TASKS)
+                .map(|_| {
+                    executor.spawn(async {
+                        for _ in 0..YIELDS {
+                            future::yield_now().await;
+                        }
+                    })
+                })
+                .collect();
+            for task in tasks {
+                task.await;
+            }
+        })
+    }
+
+    fn skynet_node(
+        executor: Arc<Executor<'static>>,
+        number: u64,
+        leaves: u64,
+    ) -> std::pin::Pin<Box<dyn Future<Output = u64> + Send>> {
+        Box::pin(async move {
+            if leaves == 1 {
+                return number;
+            }
+            let leaves = leaves / 10;
+            let children: Vec<_> = (0..10)
+                .map(|i| executor.spawn(skynet_node(executor.clone(), number + i * leaves, leaves)))
+                .collect();
+            let mut sum = 0;
+            for child in children {
+                sum += child.await;
+            }
+            sum
+        })
+    }
+
+    pub fn skynet() -> f64 {
+        in_task(1_000_000, |executor| async move {
+            assert_eq!(skynet_node(executor, 0, 1_000_000).await, 499_999_500_000);
+        })
+    }
+
+    pub fn blocking() -> f64 {
+        const JOBS: u64 = 20_000;
+        in_task(JOBS, |_| async {
+            let jobs: Vec<_> = (0..JOBS).map(|i| smol::unblock(move || i)).collect();
+            for job in jobs {
+                job.await;
+            }
+        })
+    }
+}
+
+macro_rules! workload {
+    ($name:literal, $unit:literal, $function:ident($($argument:expr)?) $(, $smol:path)?) => {
+        Workload {
+            name: $name,
+            unit: $unit,
+            peers: vec![
+                ("gmp", Box::new(|| on_gmp::$function($($argument)?)) as common::Sample),
+                ("tokio", Box::new(|| on_tokio::$function($($argument)?))),
+                $(("smol", Box::new($smol)),)?
+            ],
+        }
+    };
+}
+
+fn main() {
+    common::run(vec![
+        workload!("spawn and join", "ns", spawn_join(), on_smol::spawn_join),
+        workload!(
+            "spawn and join, from outside",
+            "ns",
+            spawn_join_foreign(),
+            on_smol::spawn_join_foreign
+        ),
+        workload!("yield, 1000 tasks", "ns", yields(), on_smol::yields),
+        workload!("ping-pong, oneshots, 1000 pairs", "ns", ping_pong(1000)),
+        workload!("ping-pong, oneshots, 1 pair", "ns", ping_pong(1)),
+        workload!("ping-pong, main and a task", "ns", ping_pong_main()),
+        workload!(
+            "ping-pong, channels, 1000 pairs",
+            "ns",
+            channel_ping_pong(1000)
+        ),
+        workload!("ping-pong, channels, 1 pair", "ns", channel_ping_pong(1)),
+        workload!("chained spawn", "ns", chained_spawn()),
+        workload!(
+            "skynet, a million leaves",
+            "ms/M",
+            skynet(),
+            on_smol::skynet
+        ),
+        workload!("blocking jobs", "ns", blocking(), on_smol::blocking),
+        workload!("timers made, polled, dropped", "ns", timers()),
+        workload!("mutex, 100 tasks", "ns", mutex()),
+    ]);
+}
