@@ -31,7 +31,7 @@ use crate::ownership::{Entry, Tenure};
 use crate::p::{P, bump};
 use crate::queue::LOCAL_CAPACITY;
 use crate::scheduler::Scheduler;
-use crate::task::G;
+use crate::task::{G, Sweep};
 
 /// How many times in a row the runnext is preferred to the queue.
 const HANDOVERS_MAX: u32 = 16;
@@ -79,6 +79,8 @@ pub(crate) struct M {
     handovers: Cell<u32>,
     /// How many Gs in a row yielded.
     yields: Cell<usize>,
+    /// Registry entries of tasks that this M has completed.
+    pub(crate) sweep: Sweep,
     clock: Clock,
     /// Since when the P has not been idle.
     busy_since: Cell<Instant>,
@@ -167,6 +169,7 @@ impl M {
             batch: RefCell::new(Vec::new()),
             handovers: Cell::new(0),
             yields: Cell::new(0),
+            sweep: Sweep::new(),
             clock: Clock::new(),
             busy_since: Cell::new(Instant::now()),
             rng: Cell::new((id as u32).wrapping_mul(0x9e37_79b9) | 1),
@@ -289,6 +292,7 @@ impl M {
 
     /// The M came back from a poll without its P: what the poll left to do goes to the global queue.
     fn finish_without_p(&self) {
+        self.sweep.now();
         let note = self.record.retaken.lock().take();
         if let Some(note) = note {
             self.scheduler
@@ -619,6 +623,7 @@ impl M {
     }
 
     fn count_park(&self) {
+        self.sweep.now();
         let stats = &self.p().stats;
         bump(&stats.parks, 1);
         stats.add_busy(self.busy_since.get().elapsed());

@@ -185,7 +185,8 @@ pub(crate) fn ready(scheduler: *const Scheduler, g: G, yielded: bool) {
 
 #[cold]
 fn ready_from_outside(g: G) {
-    let Target::Scheduler(scheduler) = g.metadata().owner().target() else {
+    // SAFETY: the `Runnable` is in hand, so the task cannot become DONE.
+    let Target::Scheduler(scheduler) = unsafe { g.metadata().owner() }.target() else {
         unreachable!("a G of a LocalSet is readied there");
     };
     let scheduler = scheduler.clone();

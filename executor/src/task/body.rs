@@ -62,7 +62,7 @@ pub(crate) unsafe fn new_g<F: Future>(
     spec: Spawn,
     future: F,
 ) -> (Option<G>, JoinHandle<F::Output>) {
-    let mut meta = Meta::new(spec.owner, spec.id, spec.location, spec.name);
+    let mut meta = Meta::new(&spec.owner, spec.id, spec.location, spec.name);
     if let SpawnKind::Blocking { mandatory } = spec.kind {
         meta = meta.blocking(mandatory);
     }
@@ -77,8 +77,8 @@ pub(crate) unsafe fn new_g<F: Future>(
             WithInfo(schedule),
         )
     };
-    let handle = JoinHandle::new(task);
-    let registered = g.metadata().owner().insert(&g);
+    let registered = spec.owner.insert(&g);
+    let handle = JoinHandle::new(task, spec.owner);
     (registered.then_some(g), handle)
 }
 
@@ -86,7 +86,8 @@ pub(crate) unsafe fn new_g<F: Future>(
 fn schedule(g: G, info: ScheduleInfo) {
     let meta = g.metadata();
     meta.set_state(State::Runnable);
-    match meta.owner().target() {
+    // SAFETY: the `Runnable` is in hand, so the task cannot become DONE.
+    match unsafe { meta.owner() }.target() {
         Target::Local(local) => {
             let local: *const _ = local;
             // SAFETY: the G keeps its owner and so `local` alive until it is queued, and `ready`
@@ -138,6 +139,30 @@ pin_project! {
     }
 }
 
+/// The task's future is gone: its registry entry has to go too, now or with others.
+fn retire(meta: &Meta) {
+    if !meta.done() {
+        return;
+    }
+    // SAFETY: the caller is still inside the poll or the drop that made the task DONE, and the
+    // entry, which only this function has leave to take out, was made by a shard that waits for it.
+    let shard = unsafe { meta.owner() };
+    let swept = context::hot(|hot| match shard.target() {
+        Target::Local(_) => false,
+        Target::Scheduler(scheduler) => hot
+            .m()
+            .filter(|m| std::ptr::eq(m.scheduler(), Arc::as_ptr(scheduler)))
+            .is_some_and(|m| {
+                // SAFETY: the M's thread owns the runtime's shards, and outlives the M.
+                unsafe { m.sweep.add(meta) };
+                true
+            }),
+    });
+    if !swept {
+        shard.remove(meta.slot());
+    }
+}
+
 impl<F> Body<'_, F> {
     /// Drops the future, inside the task's context, and takes the task out of the registry.
     fn drop_future(self: Pin<&mut Self>) -> Result<(), Box<dyn Any + Send>> {
@@ -152,7 +177,7 @@ impl<F> Body<'_, F> {
                 debug_assert!(this.future.is_none());
             }
         }
-        this.meta.owner().remove(this.meta);
+        retire(this.meta);
         dropped
     }
 }

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Wake, Waker, ready};
 use async_task::{FallibleTask, Task};
 
 use super::body::Output;
-use super::{AbortHandle, Id, JoinError, Meta};
+use super::{AbortHandle, Id, JoinError, Meta, Shard};
 use crate::context;
 use crate::coop;
 use crate::seam;
@@ -34,6 +34,7 @@ pub struct JoinHandle<T> {
     /// Valid as long as `task` is there: both belong to the same allocation.
     meta: NonNull<Meta>,
     id: Id,
+    owner: Arc<Shard>,
     /// The last waker that was not the polling task's own, and the same one under a guard.
     guarded: Option<Box<(Waker, Waker)>>,
 }
@@ -63,13 +64,14 @@ impl<T> std::panic::UnwindSafe for JoinHandle<T> {}
 impl<T> std::panic::RefUnwindSafe for JoinHandle<T> {}
 
 impl<T> JoinHandle<T> {
-    pub(crate) fn new(task: Task<Result<Output<T>, JoinError>, Meta>) -> Self {
+    pub(crate) fn new(task: Task<Result<Output<T>, JoinError>, Meta>, owner: Arc<Shard>) -> Self {
         let meta = NonNull::from(task.metadata());
         let id = task.metadata().id();
         JoinHandle {
             task: Some(task.fallible()),
             meta,
             id,
+            owner,
             guarded: None,
         }
     }
@@ -96,7 +98,7 @@ impl<T> JoinHandle<T> {
     /// completed before; a `spawn_blocking` job that has started cannot be aborted.
     pub fn abort(&self) {
         if let Some(meta) = self.meta() {
-            meta.owner().abort(meta.slot(), self.id);
+            self.owner.abort(meta.slot(), self.id);
         }
     }
 
@@ -120,7 +122,7 @@ impl<T> JoinHandle<T> {
             .meta()
             .expect("JoinHandle used after it gave its result");
         AbortHandle {
-            owner: meta.owner().clone(),
+            owner: self.owner.clone(),
             slot: meta.slot(),
             id: self.id,
         }

@@ -1,22 +1,12 @@
 //! What a G carries beside its future: one record, in the same allocation.
 
 use std::panic::Location;
+use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
 use super::{Id, Shard};
 use crate::wait::WaitReason;
-
-/// The task was aborted: its next poll drops the future instead.
-const ABORTED: u8 = 1 << 0;
-/// The task stands in its shard's registry. Set at spawn, cleared by whoever takes the entry out.
-const REGISTERED: u8 = 1 << 1;
-/// The task runs on the blocking pool.
-const BLOCKING: u8 = 1 << 2;
-/// A blocking task that runs even when the runtime shuts down before it started.
-const MANDATORY: u8 = 1 << 3;
-/// The task has been polled at least once.
-const POLLED: u8 = 1 << 4;
 
 /// What a G is doing, for dumps and the schedtrace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,32 +19,56 @@ pub(crate) enum State {
 
 /// The record of a G. All of it may be read by anybody who keeps the allocation alive.
 pub(crate) struct Meta {
-    owner: Arc<Shard>,
+    /// Not counted, since the count would travel between cores with every task. Valid until DONE: a
+    /// shard outlives its registered tasks (see `shard`).
+    pub(super) owner: NonNull<Shard>,
     id: Id,
     location: &'static Location<'static>,
     name: Option<Box<str>>,
-    /// The key of the registry entry, while REGISTERED.
+    /// The task runs on the blocking pool.
+    blocking: bool,
+    /// A blocking task that runs even when the runtime shuts down before it started.
+    mandatory: bool,
+    /// The key of the registry entry, once `registered`.
     slot: AtomicU32,
-    flags: AtomicU8,
+    /// The task was entered in its shard's registry. Written at spawn, before the G is anybody else's.
+    registered: AtomicBool,
+    /// The next poll drops the future. Written by anybody.
+    aborted: AtomicBool,
+    /// Written by whoever polls the future, or drops it.
+    polled: AtomicBool,
+    /// The future is gone; the registry entry may still be there, until the M that did it sweeps.
+    /// Written as `polled`.
+    done: AtomicBool,
     state: AtomicU8,
     /// A [`WaitReason`], meaningful while waiting.
     wait: AtomicU8,
 }
 
+// SAFETY: beside the pointer to the owner, which is `Sync`, everything is atomic or never changes.
+unsafe impl Send for Meta {}
+// SAFETY: as above.
+unsafe impl Sync for Meta {}
+
 impl Meta {
     pub(crate) fn new(
-        owner: Arc<Shard>,
+        owner: &Arc<Shard>,
         id: Id,
         location: &'static Location<'static>,
         name: Option<Box<str>>,
     ) -> Meta {
         Meta {
-            owner,
+            owner: NonNull::from(&**owner),
             id,
             location,
             name,
+            blocking: false,
+            mandatory: false,
             slot: AtomicU32::new(0),
-            flags: AtomicU8::new(0),
+            registered: AtomicBool::new(false),
+            aborted: AtomicBool::new(false),
+            polled: AtomicBool::new(false),
+            done: AtomicBool::new(false),
             state: AtomicU8::new(State::Runnable as u8),
             wait: AtomicU8::new(WaitReason::Unknown as u8),
         }
@@ -62,12 +76,20 @@ impl Meta {
 
     /// A task of the blocking pool.
     pub(crate) fn blocking(mut self, mandatory: bool) -> Meta {
-        *self.flags.get_mut() |= BLOCKING | if mandatory { MANDATORY } else { 0 };
+        self.blocking = true;
+        self.mandatory = mandatory;
         self
     }
 
-    pub(crate) fn owner(&self) -> &Arc<Shard> {
-        &self.owner
+    /// The shard that the task is registered with.
+    ///
+    /// # Safety
+    ///
+    /// The task is not DONE, and cannot become so while the reference lives: the caller is polling it,
+    /// dropping its future, or has its `Runnable` in hand; or the shard is known to be alive.
+    pub(crate) unsafe fn owner(&self) -> &Shard {
+        // SAFETY: a shard outlives its tasks that are not DONE, and the caller says this is one.
+        unsafe { self.owner.as_ref() }
     }
 
     pub(crate) fn id(&self) -> Id {
@@ -88,47 +110,46 @@ impl Meta {
 
     pub(crate) fn set_registered(&self, slot: u32) {
         self.slot.store(slot, Ordering::Relaxed);
-        self.flags.fetch_or(REGISTERED, Ordering::Relaxed);
+        self.registered.store(true, Ordering::Relaxed);
     }
 
-    /// Clears REGISTERED; says whether it was set, that is whether the caller has to take the entry out.
-    pub(crate) fn clear_registered(&self) -> bool {
-        self.has(REGISTERED)
-            && self.flags.fetch_and(!REGISTERED, Ordering::Relaxed) & REGISTERED != 0
+    /// The future is gone. Says whether the caller has to see to the registry entry.
+    pub(crate) fn done(&self) -> bool {
+        let first = !self.is_done();
+        self.done.store(true, Ordering::Relaxed);
+        first && self.registered.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.done.load(Ordering::Relaxed)
     }
 
     /// The next poll drops the future. Whoever aborts wakes the task afterwards.
     pub(crate) fn abort(&self) {
         // Relaxed: the wake that follows orders it before the poll that it causes.
-        self.flags.fetch_or(ABORTED, Ordering::Relaxed);
+        self.aborted.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn is_aborted(&self) -> bool {
-        self.has(ABORTED)
+        self.aborted.load(Ordering::Relaxed)
     }
 
     pub(crate) fn is_blocking(&self) -> bool {
-        self.has(BLOCKING)
+        self.blocking
     }
 
     pub(crate) fn is_mandatory(&self) -> bool {
-        self.has(MANDATORY)
+        self.mandatory
     }
 
+    #[expect(dead_code, reason = "for dumps")]
     pub(crate) fn was_polled(&self) -> bool {
-        self.has(POLLED)
-    }
-
-    #[inline]
-    fn has(&self, flag: u8) -> bool {
-        self.flags.load(Ordering::Relaxed) & flag != 0
+        self.polled.load(Ordering::Relaxed)
     }
 
     #[inline]
     pub(crate) fn poll_begins(&self) {
-        if !self.has(POLLED) {
-            self.flags.fetch_or(POLLED, Ordering::Relaxed);
-        }
+        self.polled.store(true, Ordering::Relaxed);
         self.wait
             .store(WaitReason::Unknown as u8, Ordering::Relaxed);
         self.state.store(State::Polling as u8, Ordering::Relaxed);

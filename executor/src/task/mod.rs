@@ -42,4 +42,4 @@ pub use yield_now::yield_now;
 
 pub(crate) use body::{BOX_ABOVE, G, Spawn, SpawnKind, new_g};
 pub(crate) use meta::{Meta, State};
-pub(crate) use shard::{Shard, Target};
+pub(crate) use shard::{Shard, Sweep, Target};

@@ -1,9 +1,20 @@
 //! The registry: every G that is not done, in one shard a P.
 //!
-//! A task is entered by the P that spawns it and taken out by whoever completes it, under the
-//! shard's lock, which is contended only when another P completes it. An entry holds a waker; the
-//! waker keeps the task's allocation alive, and with it the metadata that the entry points to.
+//! A task is entered by the P that spawns it, under the shard's lock. Whoever completes it marks it
+//! DONE; the entry is taken out later, by the M that did it, together with others ([`Sweep`]): so
+//! the lock, and the memory that it guards, do not travel between cores with every task that is
+//! stolen.
+//!
+//! # Invariants
+//!
+//! 1. An entry holds a waker; the waker keeps the task's allocation alive, and with it the metadata
+//!    that the entry points to.
+//! 2. A shard outlives its tasks that are not DONE. The runtime's handle and every thread of the
+//!    runtime own the shards, and a runtime's shutdown ends only its registered tasks or leaves
+//!    them in the hands of such a thread; a `LocalSet` owns its shard and drains it when dropped.
+//!    So a task need not count its reference, and must not use it once it is DONE.
 
+use std::cell::RefCell;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::Waker;
@@ -45,6 +56,11 @@ impl Entry {
         // SAFETY: the metadata lives in the allocation that `self.waker` keeps alive.
         unsafe { self.meta.as_ref() }
     }
+
+    /// Whether this is the entry of the task with that id, and the task is not done.
+    fn is(&self, id: Id) -> bool {
+        self.meta().id() == id && !self.meta().is_done()
+    }
 }
 
 impl Shard {
@@ -80,13 +96,11 @@ impl Shard {
         true
     }
 
-    /// Takes a task out that is done, or whose future was dropped. Idempotent.
-    pub(crate) fn remove(&self, meta: &Meta) {
-        if meta.clear_registered() {
-            let entry = self.registry.lock().tasks.remove(meta.slot() as usize);
-            // Outside the lock: it may be the last reference to an allocation.
-            drop(entry);
-        }
+    /// Takes out the entry of a task that is DONE.
+    pub(crate) fn remove(&self, slot: u32) {
+        let entry = self.registry.lock().tasks.remove(slot as usize);
+        // Outside the lock: it may be the last reference to an allocation.
+        drop(entry);
     }
 
     /// Marks the task as aborted and wakes it, if it is still registered.
@@ -94,7 +108,7 @@ impl Shard {
         let waker = {
             let registry = self.registry.lock();
             let entry = registry.tasks.get(slot as usize);
-            entry.filter(|entry| entry.meta().id() == id).map(|entry| {
+            entry.filter(|entry| entry.is(id)).map(|entry| {
                 entry.meta().abort();
                 entry.waker.clone()
             })
@@ -108,7 +122,7 @@ impl Shard {
     pub(crate) fn contains(&self, slot: u32, id: Id) -> bool {
         let registry = self.registry.lock();
         let entry = registry.tasks.get(slot as usize);
-        entry.is_some_and(|entry| entry.meta().id() == id)
+        entry.is_some_and(|entry| entry.is(id))
     }
 
     /// No more tasks: every registered one is aborted and woken, and later spawns are refused.
@@ -145,6 +159,72 @@ impl Shard {
     /// Calls `f` for each task's record, under the shard's lock: `f` must not call user code.
     pub(crate) fn for_each(&self, mut f: impl FnMut(&Meta)) {
         let registry = self.registry.lock();
-        registry.tasks.iter().for_each(|(_, entry)| f(entry.meta()));
+        let tasks = registry.tasks.iter();
+        tasks
+            .filter(|(_, entry)| !entry.meta().is_done())
+            .for_each(|(_, entry)| f(entry.meta()));
+    }
+}
+
+/// Entries of tasks that are DONE, to be taken out together.
+pub(crate) struct Sweep {
+    done: RefCell<Vec<NonNull<Meta>>>,
+}
+
+impl Sweep {
+    const BATCH: usize = 32;
+
+    pub(crate) fn new() -> Sweep {
+        Sweep {
+            done: RefCell::new(Vec::with_capacity(Self::BATCH)),
+        }
+    }
+
+    /// Notes a registered task whose future has just been dropped on this thread.
+    ///
+    /// # Safety
+    ///
+    /// The task's shard outlives this `Sweep`, or its next [`now`](Sweep::now).
+    pub(crate) unsafe fn add(&self, meta: &Meta) {
+        let mut done = self.done.borrow_mut();
+        done.push(NonNull::from(meta));
+        if done.len() == Self::BATCH {
+            drop(done);
+            self.now();
+        }
+    }
+
+    /// Takes the entries out.
+    #[cold]
+    pub(crate) fn now(&self) {
+        let mut wakers = [const { None }; Self::BATCH];
+        let mut done = self.done.borrow_mut();
+        while let Some(first) = done.last().copied() {
+            // SAFETY: its entry is still in the registry and keeps the allocation alive.
+            let shard = unsafe { first.as_ref() }.owner;
+            // SAFETY: the caller of `add` vouched for the shard.
+            let mut registry = unsafe { shard.as_ref() }.registry.lock();
+            let mut taken = 0;
+            while let Some(meta) = done.last() {
+                // SAFETY: as above, until the entry is dropped below, outside the lock.
+                let meta = unsafe { meta.as_ref() };
+                if meta.owner != shard {
+                    break;
+                }
+                let entry = registry.tasks.remove(meta.slot() as usize);
+                wakers[taken] = Some(entry.waker);
+                taken += 1;
+                done.pop();
+            }
+            drop(registry);
+            // Outside the lock: each may be the last reference to an allocation.
+            wakers.fill(None);
+        }
+    }
+}
+
+impl Drop for Sweep {
+    fn drop(&mut self) {
+        self.now();
     }
 }
