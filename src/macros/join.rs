@@ -151,7 +151,7 @@ macro_rules! __join {
 #[macro_export]
 macro_rules! __try_join {
     ($order:ident $count:tt $([$index:tt $future:expr])+) => {{
-        let mut futures = ($($crate::macros::support::maybe_done($future),)+);
+        let mut futures = ($($crate::macros::support::maybe_failed($future),)+);
         let futures = &mut futures;
         let mut order = $crate::macros::support::$order::default();
         $crate::macros::support::poll_fn(move |cx| {

@@ -9,6 +9,8 @@
 //! expressions, nor see theirs. Items can; so there are none, but for one enum with a name that
 //! nobody uses.
 
+#![doc(hidden)]
+
 #[cfg(feature = "macros")]
 mod join;
 mod pin;

@@ -2,8 +2,8 @@
 
 #[cfg(feature = "macros")]
 pub use self::branches::{
-    InOrder, MaybeDone, Rotating, all_disabled, bit, first, maybe_done, poll_budget_available,
-    thread_rng_n,
+    InOrder, MaybeDone, Rotating, all_disabled, bit, first, maybe_done, maybe_failed,
+    poll_budget_available, thread_rng_n,
 };
 #[cfg(feature = "rt")]
 pub use gmp_executor::task::LocalKey;
@@ -141,6 +141,14 @@ mod branches {
     /// A branch that has not been polled.
     pub fn maybe_done<F: IntoFuture>(future: F) -> MaybeDone<F::IntoFuture> {
         MaybeDone::Future(future.into_future())
+    }
+
+    /// A branch that has not been polled, of `try_join!`.
+    pub fn maybe_failed<F, T, E>(future: F) -> MaybeDone<F::IntoFuture>
+    where
+        F: IntoFuture<Output = Result<T, E>>,
+    {
+        maybe_done(future)
     }
 
     impl<F: Future> MaybeDone<F> {

@@ -34,7 +34,7 @@ use futures_task::{ArcWake, waker_ref};
 use parking_lot::Mutex;
 use slab::Slab;
 
-use super::{AbortHandle, Id, JoinError, JoinHandle};
+use super::{AbortHandle, Id, JoinError, JoinHandle, LocalSet};
 use crate::coop;
 use crate::handle::Handle;
 use crate::seam;
@@ -291,6 +291,36 @@ impl<T: 'static> JoinSet<T> {
         T: Send,
     {
         self.insert(handle.spawn(task))
+    }
+
+    /// Spawns a task that need not be `Send` on the current `LocalSet` or `LocalRuntime` and puts it
+    /// into the set.
+    ///
+    /// As `tokio::task::JoinSet::spawn_local`.
+    ///
+    /// # Panics
+    ///
+    /// Outside both.
+    #[track_caller]
+    pub fn spawn_local<F>(&mut self, task: F) -> AbortHandle
+    where
+        F: Future<Output = T>,
+        F: 'static,
+    {
+        self.insert(super::spawn_local(task))
+    }
+
+    /// Spawns a task that need not be `Send` on `local_set` and puts it into the set. It runs when
+    /// the `LocalSet` does.
+    ///
+    /// As `tokio::task::JoinSet::spawn_local_on`.
+    #[track_caller]
+    pub fn spawn_local_on<F>(&mut self, task: F, local_set: &LocalSet) -> AbortHandle
+    where
+        F: Future<Output = T>,
+        F: 'static,
+    {
+        self.insert(local_set.spawn_local(task))
     }
 
     /// Runs `f` on the blocking pool of the current runtime and puts its task into the set.

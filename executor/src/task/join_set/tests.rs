@@ -493,6 +493,119 @@ fn a_task_that_was_complete_before_it_came_in() {
     });
 }
 
+/// Tasks that are not `Send`, and what happens to them in each way the set can end.
+#[test]
+fn local_tasks_of_the_current_local_set() {
+    for end in ["join", "shutdown", "drop"] {
+        let runtime = current();
+        let local = LocalSet::new();
+        runtime.block_on(local.run_until(async {
+            let mut set = JoinSet::new();
+            let dropped = Rc::new(Cell::new(0));
+            for n in 0..8 {
+                let counts = CountsDrop(dropped.clone());
+                set.spawn_local(async move {
+                    if end != "join" {
+                        pending::<()>().await;
+                    }
+                    drop(counts);
+                    n
+                });
+            }
+            assert!(set.try_join_next().is_none(), "none has run");
+            match end {
+                "join" => {
+                    let mut outputs = set.join_all().await;
+                    outputs.sort_unstable();
+                    assert_eq!(outputs, (0..8).collect::<Vec<i32>>());
+                }
+                "shutdown" => {
+                    set.shutdown().await;
+                    assert!(set.is_empty());
+                }
+                _ => drop(set),
+            }
+            while dropped.get() < 8 {
+                yield_now().await;
+            }
+        }));
+    }
+}
+
+struct CountsDrop(Rc<Cell<u32>>);
+
+impl Drop for CountsDrop {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() + 1);
+    }
+}
+
+#[test]
+fn local_tasks_of_a_local_set_that_runs_later() {
+    let runtime = current();
+    let local = LocalSet::new();
+    let mut set = JoinSet::new();
+    let dropped = Rc::new(Cell::new(0));
+    for n in 0..4 {
+        let n = Rc::new(n);
+        set.spawn_local_on(async move { *n }, &local);
+    }
+    let counts = CountsDrop(dropped.clone());
+    let forever = set.spawn_local_on(
+        async move {
+            let _counts = counts;
+            pending().await
+        },
+        &local,
+    );
+    assert_eq!((set.len(), set.try_join_next().is_none()), (5, true));
+    runtime.block_on(local.run_until(async {
+        let mut sum = 0;
+        for _ in 0..4 {
+            sum += set.join_next().await.expect("a task").expect("no panic");
+        }
+        assert_eq!((sum, dropped.get()), (6, 0));
+        forever.abort();
+        let error = set
+            .join_next_with_id()
+            .await
+            .expect("a task")
+            .expect_err("an error");
+        assert!(error.is_cancelled() && error.id() == forever.id());
+        assert_eq!(dropped.get(), 1);
+    }));
+}
+
+#[test]
+fn local_tasks_aborted_before_their_local_set_runs() {
+    let runtime = current();
+    let local = LocalSet::new();
+    let mut set = JoinSet::new();
+    let dropped = Rc::new(Cell::new(0));
+    let counts = CountsDrop(dropped.clone());
+    set.spawn_local_on(async move { drop(counts) }, &local);
+    drop(set);
+    runtime.block_on(local.run_until(async {
+        while dropped.get() == 0 {
+            yield_now().await;
+        }
+    }));
+}
+
+#[test]
+#[should_panic(expected = "`spawn_local` called from outside of a `task::LocalSet`")]
+fn spawn_local_panics_outside_of_everything() {
+    JoinSet::new().spawn_local(async {});
+}
+
+#[test]
+#[should_panic(expected = "`spawn_local` called from outside of a `task::LocalSet`")]
+fn spawn_local_panics_on_many_threads() {
+    multi(1).block_on(async {
+        JoinSet::new().spawn_local(async {});
+    });
+}
+
 #[test]
 #[should_panic(expected = "there is no reactor running")]
 fn spawn_panics_outside_of_a_runtime() {
