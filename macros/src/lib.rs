@@ -1,5 +1,5 @@
-//! Procedural macros of gmp: the attributes [`main`] and [`test`](macro@test), and two helpers of the macros
-//! in `gmp::macros`.
+//! Procedural macros of gmp: the attributes [`main`] and [`test`](macro@test), and two helpers of the
+//! macros in `gmp::macros`.
 //!
 //! Use them through the facade: `#[gmp::main]`, `#[gmp::test]`, `gmp::select!`, `gmp::join!`. The
 //! facade re-exports the variant of each attribute that fits the features it was built with, under

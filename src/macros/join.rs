@@ -18,8 +18,8 @@
 ///
 /// # Fairness
 ///
-/// Each poll starts with the next future in turn, so that one that always has something to do does not use up
-/// the task's budget for all. With `biased;` each poll starts with the first, which is a little
+/// Each poll starts with the next future in turn, so that one that always has something to do does
+/// not use up the task's budget for all. With `biased;` each poll starts with the first, which is a little
 /// cheaper; then it is up to you that the futures leave each other some budget.
 ///
 /// ```
