@@ -5,13 +5,14 @@
 //! notified looks whether its own round is over.
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gmp_executor::wait::WaitReason;
 
 use crate::notify::{Notified, Notify};
-use crate::primitives::Mutex;
+use crate::primitives::{AtomicUsize, Mutex, Ordering};
 
+#[cfg(all(test, gmp_loom))]
+mod model;
 #[cfg(all(test, not(gmp_loom)))]
 mod tests;
 

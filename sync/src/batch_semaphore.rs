@@ -56,6 +56,8 @@ use crate::wait_list::{List, Node, WakeBatch, WakerSlot};
 #[cfg(all(test, gmp_loom))]
 mod model;
 #[cfg(all(test, not(gmp_loom)))]
+mod random;
+#[cfg(all(test, not(gmp_loom)))]
 mod tests;
 
 /// Error returned by the `try_acquire` family of [`Semaphore`](crate::Semaphore).

@@ -13,6 +13,8 @@ use gmp_executor::wait::WaitReason;
 use crate::batch_semaphore::{Semaphore, TryAcquireError};
 use crate::once_slot::OnceSlot;
 
+#[cfg(all(test, gmp_loom))]
+mod model;
 #[cfg(all(test, not(gmp_loom)))]
 mod tests;
 

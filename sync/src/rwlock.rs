@@ -19,6 +19,8 @@ use crate::mutex::TryLockError;
 mod guards;
 mod owned_guards;
 
+#[cfg(all(test, gmp_loom))]
+mod model;
 #[cfg(all(test, not(gmp_loom)))]
 mod tests;
 

@@ -106,6 +106,33 @@ mod counting {
         Waker::from(Arc::new(Panics))
     }
 
+    /// Waits for a condition, within a bound far above need.
+    #[track_caller]
+    pub(crate) fn wait_until(condition: impl Fn() -> bool) {
+        let start = std::time::Instant::now();
+        while !condition() {
+            let waited = start.elapsed();
+            assert!(waited.as_secs() < 60, "waited for {waited:?} in vain");
+            std::thread::yield_now();
+        }
+    }
+
+    /// Runs something that must refuse to block, on a thread that drives tasks.
+    #[track_caller]
+    pub(crate) fn must_not_block(blocks: impl FnOnce()) {
+        use std::panic::{AssertUnwindSafe, catch_unwind};
+
+        use gmp_executor::{Config, Flavor, Runtime};
+
+        let runtime = Runtime::new(Config::new(Flavor::CurrentThread, 1)).expect("a runtime");
+        let refused = runtime.block_on(async { catch_unwind(AssertUnwindSafe(blocks)) });
+        let payload = refused.expect_err("it must not block here");
+        let message = payload.downcast_ref::<String>().map(String::as_str);
+        let message = message.or_else(|| payload.downcast_ref::<&str>().copied());
+        let message = message.expect("the panic has a message");
+        assert!(message.starts_with("Cannot block the current thread from within a runtime"));
+    }
+
     /// Polls once with a waker that does nothing.
     pub(crate) fn poll_once<F: Future>(future: F) -> Poll<F::Output> {
         pin!(future).poll(&mut Context::from_waker(Waker::noop()))
@@ -117,36 +144,51 @@ mod modelled {
     use std::sync::Arc;
     use std::task::{Wake, Waker};
 
-    use loom::thread::{self, Thread};
+    use loom::sync::{Condvar, Mutex};
 
     use super::*;
 
-    struct Unpark(Thread);
+    /// loom's own park forgets an unpark that comes while the thread waits for a mutex.
+    struct Parker {
+        woken: Mutex<bool>,
+        condvar: Condvar,
+    }
 
-    impl Wake for Unpark {
+    impl Wake for Parker {
         fn wake(self: Arc<Self>) {
-            self.0.unpark();
+            *self.woken.lock().unwrap() = true;
+            self.condvar.notify_one();
         }
     }
 
-    fn waker() -> Waker {
-        Waker::from(Arc::new(Unpark(thread::current())))
+    impl Parker {
+        fn park(&self) {
+            let mut woken = self.woken.lock().unwrap();
+            while !*woken {
+                woken = self.condvar.wait(woken).unwrap();
+            }
+            *woken = false;
+        }
     }
 
     /// Drives a future on a thread of the model.
     pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
         let mut future = pin!(future);
-        let waker = waker();
+        let parker = Arc::new(Parker {
+            woken: Mutex::new(false),
+            condvar: Condvar::new(),
+        });
+        let waker = Waker::from(parker.clone());
         loop {
             match future.as_mut().poll(&mut Context::from_waker(&waker)) {
                 Poll::Ready(output) => return output,
-                Poll::Pending => thread::park(),
+                Poll::Pending => parker.park(),
             }
         }
     }
 
-    /// Polls once; whoever wakes it later unparks this thread for nothing.
+    /// Polls once; nobody is woken later.
     pub(crate) fn poll_once<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
-        future.poll(&mut Context::from_waker(&waker()))
+        future.poll(&mut Context::from_waker(Waker::noop()))
     }
 }

@@ -94,7 +94,9 @@ fn model_three_contend() {
 /// pieces from two releases.
 #[test]
 fn model_assigned_in_pieces() {
-    loom::model(|| {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
         let semaphore = Arc::new(Semaphore::new(1));
         let threads = [(); 2].map(|()| {
             let semaphore = semaphore.clone();
@@ -112,7 +114,9 @@ fn model_assigned_in_pieces() {
 /// waiter not told of it.
 #[test]
 fn model_cancel_against_release() {
-    loom::model(|| {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
         let semaphore = Arc::new(Semaphore::new(0));
         let canceller = {
             let semaphore = semaphore.clone();
@@ -170,7 +174,9 @@ fn model_close_against_acquire() {
 /// vanish in the middle.
 #[test]
 fn model_close_against_release() {
-    loom::model(|| {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
         let semaphore = Arc::new(Semaphore::new(0));
         let closer = {
             let semaphore = semaphore.clone();

@@ -356,3 +356,73 @@ fn debug_and_display() {
         "no permits available"
     );
 }
+
+/// The budget: permits that may not be handed over yet are kept, and are given back on a drop.
+#[test]
+fn it_consumes_budget_once_it_has_the_permits() {
+    use gmp_executor::coop::with_full_budget;
+
+    let semaphore = Semaphore::new(200);
+    let mut denied = acquire(&semaphore, 1);
+    let mut dropped = acquire(&semaphore, 2);
+    with_full_budget(|| {
+        (0..128).for_each(|_| acquire(&semaphore, 1).ready().unwrap());
+        denied.pending();
+        dropped.pending();
+        assert_eq!(semaphore.available_permits(), 69);
+        drop(dropped);
+        assert_eq!(semaphore.available_permits(), 71);
+        denied.pending();
+    });
+    denied.ready().unwrap();
+    assert_eq!(semaphore.available_permits(), 71);
+}
+
+/// Waiting costs no budget.
+#[test]
+fn it_consumes_no_budget_while_it_waits() {
+    use gmp_executor::coop::with_full_budget;
+
+    let semaphore = Semaphore::new(0);
+    let mut waiter = acquire(&semaphore, 1);
+    with_full_budget(|| {
+        (0..200).for_each(|_| waiter.pending());
+        semaphore.release(1);
+        waiter.ready().unwrap();
+    });
+}
+
+/// Threads that acquire, release and cancel at random: nobody is forgotten, no permit is lost.
+#[test]
+fn threads_lose_nothing() {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    const PERMITS: usize = 4;
+    let semaphore = Arc::new(Semaphore::new(PERMITS));
+    let (done, all_done) = std::sync::mpsc::channel();
+    for thread in 0..4usize {
+        let (semaphore, done) = (semaphore.clone(), done.clone());
+        std::thread::spawn(move || {
+            for round in 0..5_000 {
+                let permits = (thread + round) % PERMITS + 1;
+                if round % 3 == 0 {
+                    let mut cancelled = acquire(&semaphore, permits);
+                    if cancelled.poll().is_ready() {
+                        semaphore.release(permits);
+                    }
+                    continue;
+                }
+                let acquired = semaphore.acquire(permits, WaitReason::SemaphoreAcquire);
+                futures::executor::block_on(acquired).unwrap();
+                semaphore.release(permits);
+            }
+            done.send(()).unwrap();
+        });
+    }
+    for _ in 0..4 {
+        let watchdog = Duration::from_secs(60);
+        all_done.recv_timeout(watchdog).expect("a thread is stuck");
+    }
+    assert_eq!(semaphore.available_permits(), PERMITS);
+}
