@@ -18,7 +18,7 @@ use crate::current_thread::CurrentThread;
 use crate::metrics::RuntimeMetrics;
 use crate::scheduler::Scheduler;
 use crate::seam::{Netpoll, Timers};
-use crate::task::{self, Id, JoinHandle, Meta, Shard, Spawn, SpawnKind, Target};
+use crate::task::{self, G, Id, JoinHandle, Meta, Shard, Spawn, SpawnKind, Target};
 
 /// A handle to a runtime: spawns onto it, blocks on it, enters it. Cheap to clone.
 ///
@@ -36,6 +36,17 @@ pub(crate) struct HandleInner {
     shards: Box<[Arc<Shard>]>,
     extensions: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
     pub(crate) current_thread: CurrentThread,
+}
+
+impl Drop for HandleInner {
+    fn drop(&mut self) {
+        for shard in &self.shards {
+            if !shard.is_empty() {
+                // Tasks of a runtime that was leaked: they may use their shard at any time.
+                std::mem::forget(shard.clone());
+            }
+        }
+    }
 }
 
 impl std::panic::UnwindSafe for Handle {}
@@ -202,8 +213,9 @@ impl Handle {
         F::Output: Send + 'static,
     {
         let id = Id::next();
+        let owner = self.shard(id);
         let spec = Spawn {
-            owner: self.shard(id).clone(),
+            owner,
             id,
             location,
             name,
@@ -211,10 +223,30 @@ impl Handle {
         };
         // SAFETY: the bounds of this function say that future and output are `Send + 'static`.
         let (g, handle) = unsafe { task::new_g(spec, future) };
-        if let Some(g) = g {
+        self.count_spawn(owner);
+        self.submit(owner, g);
+        handle
+    }
+
+    /// Counts an async task that is being spawned on this thread.
+    pub(crate) fn count_spawn(&self, owner: &Shard) {
+        let counted = context::hot(|hot| {
+            let scheduler = Arc::as_ptr(self.scheduler());
+            let m = hot.m().filter(|m| std::ptr::eq(m.scheduler(), scheduler));
+            m.map(|m| m.count_alive(1)).is_some()
+        });
+        if !counted {
+            owner.count_alive(1);
+        }
+    }
+
+    /// Queues a new task, or drops it when the runtime has shut down.
+    fn submit(&self, owner: &Shard, g: G) {
+        if owner.is_closed() && !g.metadata().is_mandatory() {
+            drop(g);
+        } else {
             crate::scheduler::ready(Arc::as_ptr(self.scheduler()), g, false);
         }
-        handle
     }
 
     /// The shard of the P that this thread holds, or else some shard.
@@ -232,7 +264,7 @@ impl Handle {
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
-        self.spawn_job(job, false, None, Location::caller()).1
+        self.spawn_job(job, false, None, Location::caller())
     }
 
     /// As [`spawn_blocking`](Handle::spawn_blocking), for a job that must run even when the runtime
@@ -247,8 +279,7 @@ impl Handle {
         if self.scheduler().is_closing() {
             return None;
         }
-        let (submitted, handle) = self.spawn_job(job, true, None, Location::caller());
-        submitted.then_some(handle)
+        Some(self.spawn_job(job, true, None, Location::caller()))
     }
 
     #[doc(hidden)]
@@ -262,7 +293,7 @@ impl Handle {
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
-        self.spawn_job(job, false, name, location).1
+        self.spawn_job(job, false, name, location)
     }
 
     fn spawn_job<F, R>(
@@ -271,14 +302,15 @@ impl Handle {
         mandatory: bool,
         name: Option<Box<str>>,
         location: &'static Location<'static>,
-    ) -> (bool, JoinHandle<R>)
+    ) -> JoinHandle<R>
     where
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
         let id = Id::next();
+        let owner = self.shard(id);
         let spec = Spawn {
-            owner: self.shard(id).clone(),
+            owner,
             id,
             location,
             name,
@@ -291,11 +323,8 @@ impl Handle {
         };
         // SAFETY: the bounds of this function say that the job and its result are `Send + 'static`.
         let (g, handle) = unsafe { task::new_g(spec, job) };
-        let submitted = g.is_some();
-        if let Some(g) = g {
-            crate::scheduler::ready(Arc::as_ptr(self.scheduler()), g, false);
-        }
-        (submitted, handle)
+        self.submit(owner, g);
+        handle
     }
 
     /// Runs a future on this thread, in the runtime's context, until it completes.
@@ -422,7 +451,15 @@ impl Handle {
 
     /// How many async tasks are alive.
     pub(crate) fn alive_tasks(&self) -> usize {
-        self.inner.shards.iter().map(|shard| shard.len()).sum()
+        let shards = self.inner.shards.iter();
+        let alive = shards.map(|shard| shard.alive()).sum::<isize>() + self.scheduler().ms.alive();
+        // The parts are not read at one moment.
+        alive.max(0) as usize
+    }
+
+    /// Whether a waker has a task's G in hand.
+    pub(crate) fn has_runnable(&self) -> bool {
+        self.inner.shards.iter().any(|shard| shard.has_runnable())
     }
 
     /// Calls `f` for each task's record, under a lock: `f` must not call user code.

@@ -211,7 +211,7 @@ where
     F::Output: 'static,
 {
     let spec = Spawn {
-        owner,
+        owner: &owner,
         id: Id::next(),
         location,
         name,
@@ -220,7 +220,15 @@ where
     // SAFETY: the future is `'static`; the callers are on the set's (or the local runtime's) thread,
     // and that thread alone runs and drops the G, as the opening of this file argues.
     let (g, handle) = unsafe { task::new_g(spec, future) };
-    if let Some(g) = g {
+    match owner.target() {
+        Target::Local(_) => owner.count_alive(1),
+        Target::Scheduler(_) => {
+            let _ = context::with_current(|handle| handle.count_spawn(&owner));
+        }
+    }
+    if owner.is_closed() {
+        drop(g);
+    } else {
         g.schedule();
     }
     handle
@@ -374,7 +382,7 @@ impl Future for LocalSet {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        if self.shard.is_empty() {
+        if self.shard.alive() == 0 {
             Poll::Ready(())
         } else {
             Poll::Pending
@@ -402,7 +410,7 @@ impl Drop for LocalSet {
         self.shard.close();
         loop {
             while self.shared.tick() {}
-            if self.shard.is_empty() {
+            if self.shard.alive() == 0 {
                 break;
             }
             // A waker on another thread has a G in its hands and is about to queue it.

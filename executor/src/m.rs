@@ -15,7 +15,7 @@
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crossbeam_deque::Worker;
@@ -53,6 +53,8 @@ pub(crate) struct Record {
     pub(crate) cpu_clock: CpuClock,
     /// What the monitor left for an M whose P it took.
     retaken: Mutex<Option<Retaken>>,
+    /// Async tasks that this M has spawned, minus those that it has completed. Written by the M alone.
+    pub(crate) alive: AtomicIsize,
 }
 
 impl Record {
@@ -154,15 +156,18 @@ impl M {
     pub(crate) fn new(scheduler: Arc<Scheduler>) -> M {
         static IDS: AtomicU64 = AtomicU64::new(0);
         let id = IDS.fetch_add(1, Ordering::Relaxed);
+        let record = Arc::new(Record {
+            id,
+            tenure: Tenure::new(),
+            preempt: AtomicBool::new(false),
+            cpu_clock: CpuClock::of_this_thread(),
+            retaken: Mutex::new(None),
+            alive: AtomicIsize::new(0),
+        });
+        scheduler.ms.enter(&record);
         M {
             scheduler,
-            record: Arc::new(Record {
-                id,
-                tenure: Tenure::new(),
-                preempt: AtomicBool::new(false),
-                cpu_clock: CpuClock::of_this_thread(),
-                retaken: Mutex::new(None),
-            }),
+            record,
             p: Cell::new(NO_P),
             spinning: Cell::new(false),
             batching: Cell::new(false),
@@ -187,6 +192,13 @@ impl M {
     /// The P that this M holds or believes to hold; for hints.
     pub(crate) fn p_index(&self) -> Option<usize> {
         Some(self.p.get()).filter(|&p| p != NO_P)
+    }
+
+    /// Counts an async task that is spawned or done.
+    #[inline]
+    pub(crate) fn count_alive(&self, by: isize) {
+        let alive = &self.record.alive;
+        alive.store(alive.load(Ordering::Relaxed) + by, Ordering::Relaxed);
     }
 
     #[inline]
@@ -467,8 +479,13 @@ impl M {
         } else {
             Some(g)
         };
-        if let Some(behind) = behind {
-            self.push_tail(behind);
+        let Some(behind) = behind else { return };
+        let len = self.queue().len();
+        self.push_tail(behind);
+        // A queue that was not empty was submitted when it became so: since then somebody has been
+        // woken for it and passes the search on as long as there is work, or no P was idle; and a
+        // P goes idle only after it has searched, or while somebody else does.
+        if len == 0 || len >= LOCAL_CAPACITY {
             self.scheduler.submit();
         }
     }
@@ -703,6 +720,8 @@ impl Drop for M {
             self.batch.get_mut().is_empty(),
             "an M ends with Gs that it readied"
         );
+        self.sweep.now();
+        self.scheduler.ms.leave(&self.record);
     }
 }
 

@@ -5,12 +5,13 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
 use crossbeam_utils::CachePadded;
+use parking_lot::Mutex;
 
 use crate::config::{Config, Flavor};
 use crate::context;
 use crate::handle::{Handle, HandleInner};
 use crate::idle::Idle;
-use crate::m::M;
+use crate::m::{M, Record};
 use crate::monitor::Monitor;
 use crate::p::P;
 use crate::parkonly::ParkOnly;
@@ -24,6 +25,7 @@ pub(crate) struct Scheduler {
     pub(crate) ps: Box<[CachePadded<P>]>,
     pub(crate) global: GlobalQueue,
     pub(crate) idle: Idle,
+    pub(crate) ms: Ms,
     pub(crate) pool: Pool,
     pub(crate) monitor: Monitor,
     /// The configured netpoll, or one that only parks.
@@ -52,6 +54,7 @@ impl Scheduler {
                 .collect(),
             global: GlobalQueue::new(),
             idle: Idle::new(config.procs),
+            ms: Ms::default(),
             pool: Pool::new(),
             monitor: Monitor::new(),
             netpoll,
@@ -110,6 +113,18 @@ impl Scheduler {
     pub(crate) fn inject(&self, g: G) {
         self.global.push(g);
         self.submit();
+        // SeqCst: pairs with the decrement in `retire_p`. Either this sees that nobody is left to
+        // run the G, or the last M sees the G.
+        if self.live_ps.load(Ordering::SeqCst) == 0 {
+            self.drop_queued();
+        }
+    }
+
+    /// Cancels what is in the global queue.
+    fn drop_queued(&self) {
+        while let Some(g) = self.global.pop() {
+            drop(g);
+        }
     }
 
     /// Whether there is something that a searching M could run.
@@ -145,14 +160,54 @@ impl Scheduler {
 
     /// An M puts its P down for good. The last one ends the drivers.
     pub(crate) fn retire_p(&self) {
-        // AcqRel: whoever brings it to zero sees what the others did.
-        if self.live_ps.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.netpoll.shutdown();
-            if let Some(timers) = self.timers() {
-                timers.shutdown();
-            }
-            self.monitor.end();
+        // SeqCst: see `inject`.
+        if self.live_ps.fetch_sub(1, Ordering::SeqCst) != 1 {
+            return;
         }
+        self.drop_queued();
+        // A waker on another thread may have a task in its hands that it is about to queue.
+        while self.handle().is_some_and(|handle| handle.has_runnable()) {
+            std::thread::yield_now();
+            self.drop_queued();
+        }
+        self.netpoll.shutdown();
+        if let Some(timers) = self.timers() {
+            timers.shutdown();
+        }
+        self.monitor.end();
+    }
+}
+
+/// Every M there is.
+#[derive(Default)]
+pub(crate) struct Ms {
+    list: Mutex<MsList>,
+}
+
+#[derive(Default)]
+struct MsList {
+    records: Vec<Arc<Record>>,
+    /// What the Ms that have ended counted.
+    alive: isize,
+}
+
+impl Ms {
+    pub(crate) fn enter(&self, record: &Arc<Record>) {
+        self.list.lock().records.push(record.clone());
+    }
+
+    pub(crate) fn leave(&self, record: &Arc<Record>) {
+        let mut list = self.list.lock();
+        list.alive += record.alive.load(Ordering::Relaxed);
+        list.records.retain(|other| !Arc::ptr_eq(other, record));
+    }
+
+    /// The Ms' part of the number of tasks alive.
+    pub(crate) fn alive(&self) -> isize {
+        let list = self.list.lock();
+        let records = list.records.iter();
+        let counted = records.map(|record| record.alive.load(Ordering::Relaxed));
+        list.alive + counted.sum::<isize>()
     }
 }
 

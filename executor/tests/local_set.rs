@@ -67,7 +67,10 @@ fn a_wake_from_another_thread_arrives() {
         runtime.block_on(set.run_until(async {
             for _ in 0..500 {
                 let remote = spawn(async { yield_now().await });
-                spawn_local(remote).await.expect("no panic").expect("no panic");
+                spawn_local(remote)
+                    .await
+                    .expect("no panic")
+                    .expect("no panic");
             }
         }));
     }

@@ -2,18 +2,14 @@
 
 use std::fmt;
 use std::future::Future;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::ptr::NonNull;
-use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker, ready};
+use std::task::{Context, Poll, RawWakerVTable, Waker, ready};
 
-use async_task::{FallibleTask, Task};
-
-use super::body::Output;
-use super::{AbortHandle, Id, JoinError, Meta, Shard};
-use crate::context;
+use super::cell::{self, Header};
+use super::{AbortHandle, Id, JoinError};
 use crate::coop;
-use crate::seam;
 use crate::wait::{self, WaitReason};
 
 /// Owns the permission to await a task.
@@ -29,34 +25,17 @@ use crate::wait::{self, WaitReason};
 ///
 /// Polling it after it has given its result panics.
 pub struct JoinHandle<T> {
-    /// `None` once the result was taken.
-    task: Option<FallibleTask<Result<Output<T>, JoinError>, Meta>>,
-    /// Valid as long as `task` is there: both belong to the same allocation.
-    meta: NonNull<Meta>,
-    id: Id,
-    owner: Arc<Shard>,
-    /// The last waker that was not the polling task's own, and the same one under a guard.
-    guarded: Option<Box<(Waker, Waker)>>,
+    /// A reference to a task whose output is a `T`.
+    header: NonNull<Header>,
+    /// Which waker is in the slot, as long as JOIN_WAKER is set. The slot itself may be the M's.
+    registered: Option<(*const (), &'static RawWakerVTable)>,
+    marker: PhantomData<T>,
 }
 
-/// A waker that may be anybody's: `async-task` would abort the process if it panicked.
-struct Guarded(Waker);
-
-impl Wake for Guarded {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        seam::wake_all([self.0.clone()]);
-    }
-}
-
-// SAFETY: the handle is an `async_task::FallibleTask`, which is `Send` for `T: Send`, and a pointer
-// to a `Meta`, which is `Sync`.
+// SAFETY: through the handle one gets at the output, which is a `T: Send`; the rest of a task is
+// reached through its atomic state.
 unsafe impl<T: Send> Send for JoinHandle<T> {}
-// SAFETY: by reference one can only ask the metadata and the task's state, both `Sync`; the output
-// comes out by `&mut` alone.
+// SAFETY: by reference one can only ask and abort; the output comes out by `&mut` alone.
 unsafe impl<T: Send> Sync for JoinHandle<T> {}
 
 impl<T> Unpin for JoinHandle<T> {}
@@ -64,32 +43,18 @@ impl<T> std::panic::UnwindSafe for JoinHandle<T> {}
 impl<T> std::panic::RefUnwindSafe for JoinHandle<T> {}
 
 impl<T> JoinHandle<T> {
-    pub(crate) fn new(task: Task<Result<Output<T>, JoinError>, Meta>, owner: Arc<Shard>) -> Self {
-        let meta = NonNull::from(task.metadata());
-        let id = task.metadata().id();
+    /// Takes over the reference that is counted for the handle.
+    pub(super) fn new(header: NonNull<Header>) -> Self {
         JoinHandle {
-            task: Some(task.fallible()),
-            meta,
-            id,
-            owner,
-            guarded: None,
+            header,
+            registered: None,
+            marker: PhantomData,
         }
     }
 
-    fn guard(&mut self, waker: &Waker) -> &Waker {
-        let stale = |pair: &Box<(Waker, Waker)>| !pair.0.will_wake(waker);
-        if self.guarded.as_ref().is_none_or(stale) {
-            let guarded = Waker::from(Arc::new(Guarded(waker.clone())));
-            self.guarded = Some(Box::new((waker.clone(), guarded)));
-        }
-        &self.guarded.as_ref().expect("set above").1
-    }
-
-    fn meta(&self) -> Option<&Meta> {
-        self.task.as_ref().map(|_| {
-            // SAFETY: the metadata lives in the allocation that `self.task` keeps alive.
-            unsafe { self.meta.as_ref() }
-        })
+    fn task(&self) -> &Header {
+        // SAFETY: the handle's reference keeps the task alive.
+        unsafe { self.header.as_ref() }
     }
 
     /// Asks the task to end: its future is dropped the next time it would be polled.
@@ -97,35 +62,47 @@ impl<T> JoinHandle<T> {
     /// As in tokio, awaiting the handle then gives a cancelled [`JoinError`], unless the task
     /// completed before; a `spawn_blocking` job that has started cannot be aborted.
     pub fn abort(&self) {
-        if let Some(meta) = self.meta() {
-            self.owner.abort(meta.slot(), self.id);
-        }
+        // SAFETY: the handle has a reference.
+        unsafe { cell::abort(self.header) }
     }
 
     /// Whether the task is done. `abort` does not make it so at once.
     pub fn is_finished(&self) -> bool {
-        self.task.as_ref().is_none_or(FallibleTask::is_finished)
+        self.task().state.is_complete()
     }
 
     /// The id of the task.
     pub fn id(&self) -> Id {
-        self.id
+        self.task().meta().id()
     }
 
     /// A handle that can abort the task and nothing else.
-    ///
-    /// # Panics
-    ///
-    /// After the handle has given its result.
     pub fn abort_handle(&self) -> AbortHandle {
-        let meta = self
-            .meta()
-            .expect("JoinHandle used after it gave its result");
-        AbortHandle {
-            owner: self.owner.clone(),
-            slot: meta.slot(),
-            id: self.id,
+        AbortHandle::new(self.header)
+    }
+
+    /// Leaves the waker for the task's end; `false` if it has ended.
+    fn register(&mut self, waker: &Waker) -> bool {
+        let identity = Some((waker.data(), waker.vtable()));
+        let state = &self.task().state;
+        if state.has_join_waker() {
+            // The waker in the slot keeps its data alive, so the same identity is the same waker.
+            if self.registered == identity {
+                return true;
+            }
+            if !state.unset_join_waker() {
+                return false;
+            }
         }
+        // SAFETY: JOIN_WAKER is clear and the task not complete with it: rule 3.
+        let slot = unsafe { cell::join_waker_slot(self.header) };
+        *slot = Some(waker.clone());
+        if !state.set_join_waker() {
+            *slot = None;
+            return false;
+        }
+        self.registered = identity;
+        true
     }
 }
 
@@ -134,42 +111,36 @@ impl<T> Future for JoinHandle<T> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let coop = ready!(coop::poll_proceed(cx));
-        let mut task = self
-            .task
-            .take()
-            .expect("JoinHandle polled after completion");
-        let polled = if context::is_own_waker(cx.waker()) {
-            Pin::new(&mut task).poll(cx)
-        } else {
-            let waker = self.guard(cx.waker());
-            Pin::new(&mut task).poll(&mut Context::from_waker(waker))
-        };
-        let Poll::Ready(result) = polled else {
-            self.task = Some(task);
+        if !self.task().state.is_complete() && self.register(cx.waker()) {
             wait::record(WaitReason::Join);
             return Poll::Pending;
-        };
+        }
         coop.made_progress();
-        drop(task);
-        // `None`: the G was dropped without being run, by a shutdown.
-        Poll::Ready(match result {
-            Some(result) => result.map(Output::into_inner),
-            None => Err(JoinError::cancelled(self.id)),
-        })
+        // SAFETY: the task is complete, its output a `T`, and this is its handle (rule 2).
+        Poll::Ready(unsafe { cell::output_of(self.header) })
     }
 }
 
 impl<T> Drop for JoinHandle<T> {
     fn drop(&mut self) {
-        if let Some(task) = self.task.take() {
-            // An output that nobody wanted is dropped here; `Output` swallows its panic.
-            task.detach();
+        let left = self.task().state.drop_join_handle();
+        if left.drop_output {
+            // SAFETY: COMPLETE was seen with JOIN_INTEREST set: rule 2.
+            unsafe { cell::discard_output(self.header) }
         }
+        if left.drop_waker {
+            // SAFETY: JOIN_WAKER was cleared before COMPLETE: rule 3.
+            unsafe { *cell::join_waker_slot(self.header) = None }
+        }
+        // SAFETY: the handle's reference, which is not used any more.
+        unsafe { cell::drop_reference(self.header) }
     }
 }
 
 impl<T: fmt::Debug> fmt::Debug for JoinHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JoinHandle").field("id", &self.id).finish()
+        f.debug_struct("JoinHandle")
+            .field("id", &self.id())
+            .finish()
     }
 }

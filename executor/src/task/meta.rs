@@ -1,14 +1,14 @@
-//! What a G carries beside its future: one record, in the same allocation.
+//! What a task carries beside its future: one record, in the same allocation.
 
 use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
-use super::{Id, Shard};
+use super::{Id, Shard, SpawnKind};
 use crate::wait::WaitReason;
 
-/// What a G is doing, for dumps and the schedtrace.
+/// What a task is doing, for dumps and the schedtrace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum State {
@@ -17,29 +17,22 @@ pub(crate) enum State {
     Waiting,
 }
 
-/// The record of a G. All of it may be read by anybody who keeps the allocation alive.
+/// The slot of a task that is not in the registry.
+const UNREGISTERED: u32 = u32::MAX;
+
+/// The record of a task. All of it may be read by anybody who keeps the allocation alive.
 pub(crate) struct Meta {
-    /// Not counted, since the count would travel between cores with every task. Valid until DONE: a
-    /// shard outlives its registered tasks (see `shard`).
+    /// Not counted, since the count would travel between cores with every task. Valid until the task is
+    /// done: a shard outlives its tasks (see `shard`).
     pub(super) owner: NonNull<Shard>,
     id: Id,
     location: &'static Location<'static>,
     name: Option<Box<str>>,
-    /// The task runs on the blocking pool.
-    blocking: bool,
-    /// A blocking task that runs even when the runtime shuts down before it started.
-    mandatory: bool,
-    /// The key of the registry entry, once `registered`.
+    kind: SpawnKind,
+    /// The key of the registry entry. Written by whoever polls the future.
     slot: AtomicU32,
-    /// The task was entered in its shard's registry. Written at spawn, before the G is anybody else's.
-    registered: AtomicBool,
-    /// The next poll drops the future. Written by anybody.
-    aborted: AtomicBool,
-    /// Written by whoever polls the future, or drops it.
+    /// Written by whoever polls the future.
     polled: AtomicBool,
-    /// The future is gone; the registry entry may still be there, until the M that did it sweeps.
-    /// Written as `polled`.
-    done: AtomicBool,
     state: AtomicU8,
     /// A [`WaitReason`], meaningful while waiting.
     wait: AtomicU8,
@@ -56,39 +49,29 @@ impl Meta {
         id: Id,
         location: &'static Location<'static>,
         name: Option<Box<str>>,
+        kind: SpawnKind,
     ) -> Meta {
         Meta {
             owner: NonNull::from(&**owner),
             id,
             location,
             name,
-            blocking: false,
-            mandatory: false,
-            slot: AtomicU32::new(0),
-            registered: AtomicBool::new(false),
-            aborted: AtomicBool::new(false),
+            kind,
+            slot: AtomicU32::new(UNREGISTERED),
             polled: AtomicBool::new(false),
-            done: AtomicBool::new(false),
             state: AtomicU8::new(State::Runnable as u8),
             wait: AtomicU8::new(WaitReason::Unknown as u8),
         }
     }
 
-    /// A task of the blocking pool.
-    pub(crate) fn blocking(mut self, mandatory: bool) -> Meta {
-        self.blocking = true;
-        self.mandatory = mandatory;
-        self
-    }
-
-    /// The shard that the task is registered with.
+    /// The shard that the task belongs to.
     ///
     /// # Safety
     ///
-    /// The task is not DONE, and cannot become so while the reference lives: the caller is polling it,
-    /// dropping its future, or has its `Runnable` in hand; or the shard is known to be alive.
+    /// The task is not done, and cannot become so while the reference lives: the caller is polling it,
+    /// dropping its future, or has its `G` in hand.
     pub(crate) unsafe fn owner(&self) -> &Shard {
-        // SAFETY: a shard outlives its tasks that are not DONE, and the caller says this is one.
+        // SAFETY: a shard outlives its tasks that are not done, and the caller says this is one.
         unsafe { self.owner.as_ref() }
     }
 
@@ -110,41 +93,25 @@ impl Meta {
 
     pub(crate) fn set_registered(&self, slot: u32) {
         self.slot.store(slot, Ordering::Relaxed);
-        self.registered.store(true, Ordering::Relaxed);
     }
 
-    /// The future is gone. Says whether the caller has to see to the registry entry.
-    pub(crate) fn done(&self) -> bool {
-        let first = !self.is_done();
-        self.done.store(true, Ordering::Relaxed);
-        first && self.registered.load(Ordering::Relaxed)
+    pub(crate) fn is_registered(&self) -> bool {
+        self.slot() != UNREGISTERED
     }
 
-    pub(crate) fn is_done(&self) -> bool {
-        self.done.load(Ordering::Relaxed)
-    }
-
-    /// The next poll drops the future. Whoever aborts wakes the task afterwards.
-    pub(crate) fn abort(&self) {
-        // Relaxed: the wake that follows orders it before the poll that it causes.
-        self.aborted.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn is_aborted(&self) -> bool {
-        self.aborted.load(Ordering::Relaxed)
+    /// Whether the task is to be dropped at its first poll, since its runtime shuts down. Later ones
+    /// are found by their registry entries.
+    pub(crate) fn is_cancelled_unpolled(&self) -> bool {
+        // SAFETY: the caller has set RUNNING, so the task is not done.
+        !self.is_registered() && !self.is_mandatory() && unsafe { self.owner() }.is_closed()
     }
 
     pub(crate) fn is_blocking(&self) -> bool {
-        self.blocking
+        matches!(self.kind, SpawnKind::Blocking { .. })
     }
 
     pub(crate) fn is_mandatory(&self) -> bool {
-        self.mandatory
-    }
-
-    #[expect(dead_code, reason = "for dumps")]
-    pub(crate) fn was_polled(&self) -> bool {
-        self.polled.load(Ordering::Relaxed)
+        self.kind == SpawnKind::Blocking { mandatory: true }
     }
 
     #[inline]

@@ -1,24 +1,21 @@
 //! G: spawned futures.
 //!
-//! A G is an [`async_task::Runnable`] with [`Meta`]data in the same allocation. Its future is wrapped
-//! in [`Body`], which turns a panic into a [`JoinError`] and an abort into the drop of the future.
-//!
-//! # Who owns what
+//! A task is one allocation: a header (state word, metadata), the future or its output, and a slot for
+//! the waker of whoever joins it. A [`G`] is the right to run it.
 //!
 //! | state | the future belongs to | how it ends |
 //! | --- | --- | --- |
-//! | runnable | the `Runnable`, in a queue | an M takes it out |
+//! | runnable | the `G`, in a queue | an M takes it out |
 //! | polling | the M that polls it | the poll returns |
 //! | waiting | nobody; wakers and the registry keep the allocation alive | a waker makes it runnable |
 //! | done | – | the output waits for the `JoinHandle`, or was dropped with it |
 //!
-//! The registry (a [`Shard`] a P) holds a waker of every G that is not done. It is what lets a
-//! runtime drop every task at shutdown, an `AbortHandle` find its task, and a dump see them all. It
-//! also keeps a task without wakers alive until the runtime ends, as tokio does.
+//! `state` argues the protocol between M, wakers and handle, `cell` does what it allows, `shard` holds the
+//! tasks of a runtime. `docs/DESIGN.md` says why this is not `async-task`.
 
 mod abort;
-mod body;
 mod builder;
+mod cell;
 mod error;
 mod id;
 mod join;
@@ -27,6 +24,7 @@ mod local_key;
 mod meta;
 mod shard;
 mod spawn;
+mod state;
 mod yield_now;
 
 pub use crate::local::{LocalEnterGuard, LocalSet, spawn_local};
@@ -40,6 +38,12 @@ pub use local_key::{AccessError, LocalKey, TaskLocalFuture};
 pub use spawn::{block_in_place, spawn, spawn_blocking};
 pub use yield_now::yield_now;
 
-pub(crate) use body::{BOX_ABOVE, G, Spawn, SpawnKind, new_g};
+pub(crate) use cell::{BOX_ABOVE, G, Spawn, SpawnKind, new_g};
 pub(crate) use meta::{Meta, State};
-pub(crate) use shard::{Shard, Sweep, Target};
+pub(crate) use shard::{Shard, Sweep};
+
+/// Where the Gs of a shard go when they become runnable.
+pub(crate) enum Target {
+    Scheduler(std::sync::Arc<crate::scheduler::Scheduler>),
+    Local(std::sync::Arc<crate::local::LocalShared>),
+}

@@ -1,65 +1,62 @@
-//! The registry: every G that is not done, in one shard a P.
+//! The registry: every task that has waited and is not done, in one shard a P.
 //!
-//! A task is entered by the P that spawns it, under the shard's lock. Whoever completes it marks it
-//! DONE; the entry is taken out later, by the M that did it, together with others ([`Sweep`]): so
-//! the lock, and the memory that it guards, do not travel between cores with every task that is
-//! stolen.
+//! A task is entered when its first poll ends with `Pending`: one that runs through never meets the
+//! registry's lock. Until then its G is in a queue or in an M's hands, and shutdown finds it there.
+//! Whoever completes a task takes its entry out, an M several at a time ([`Sweep`]), so that the lock
+//! does not travel between cores with every task that was stolen.
+//!
+//! The registry is what lets a runtime drop its tasks at shutdown and a dump see them. It also keeps a task
+//! without wakers alive until the runtime ends, as tokio does.
 //!
 //! # Invariants
 //!
-//! 1. An entry holds a waker; the waker keeps the task's allocation alive, and with it the metadata
-//!    that the entry points to.
-//! 2. A shard outlives its tasks that are not DONE. The runtime's handle and every thread of the
-//!    runtime own the shards, and a runtime's shutdown ends only its registered tasks or leaves
-//!    them in the hands of such a thread; a `LocalSet` owns its shard and drains it when dropped.
-//!    So a task need not count its reference, and must not use it once it is DONE.
+//! 1. An entry owns a reference to its task.
+//! 2. A shard outlives its tasks that are not done. The runtime's handle and every thread of the
+//!    runtime own the shards; a runtime's shutdown ends its tasks, or leaves them in the hands of such a
+//!    thread; a `LocalSet` owns its shard and drains it when dropped. A shard that is dropped with
+//!    entries nevertheless is leaked. So a task need not count its reference, and must not use it
+//!    once it is done.
 
 use std::cell::RefCell;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::task::Waker;
+use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 
+use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 use slab::Slab;
 
-use super::{G, Id, Meta};
-use crate::local::LocalShared;
+use super::cell::{self, Header};
+use super::{Meta, Target};
+use crate::context;
 use crate::scheduler::Scheduler;
-
-/// Where the Gs of a shard go when they become runnable.
-pub(crate) enum Target {
-    Scheduler(Arc<Scheduler>),
-    Local(Arc<LocalShared>),
-}
 
 pub(crate) struct Shard {
     target: Target,
-    registry: Mutex<Registry>,
+    closed: AtomicBool,
+    /// Async tasks made for this shard, minus those done, by threads that do not count for themselves.
+    alive: AtomicIsize,
+    /// Apart from the fields above, which everybody reads.
+    registry: CachePadded<Mutex<Slab<Entry>>>,
 }
 
-struct Registry {
-    closed: bool,
-    tasks: Slab<Entry>,
-}
+/// A reference to a task.
+struct Entry(NonNull<Header>);
 
-struct Entry {
-    waker: Waker,
-    /// Valid as long as `waker` lives: both belong to the same allocation.
-    meta: NonNull<Meta>,
-}
-
-// SAFETY: an entry is a waker and a pointer to a `Meta`, which is `Sync` and outlives the waker.
+// SAFETY: a task's reference may be dropped, and its state used, on any thread.
 unsafe impl Send for Entry {}
 
 impl Entry {
-    fn meta(&self) -> &Meta {
-        // SAFETY: the metadata lives in the allocation that `self.waker` keeps alive.
-        unsafe { self.meta.as_ref() }
+    fn task(&self) -> &Header {
+        // SAFETY: invariant 1.
+        unsafe { self.0.as_ref() }
     }
+}
 
-    /// Whether this is the entry of the task with that id, and the task is not done.
-    fn is(&self, id: Id) -> bool {
-        self.meta().id() == id && !self.meta().is_done()
+impl Drop for Entry {
+    fn drop(&mut self) {
+        // SAFETY: the entry's reference, which is not used any more.
+        unsafe { cell::drop_reference(self.0) }
     }
 }
 
@@ -67,10 +64,9 @@ impl Shard {
     pub(crate) fn new(target: Target) -> Arc<Shard> {
         Arc::new(Shard {
             target,
-            registry: Mutex::new(Registry {
-                closed: false,
-                tasks: Slab::new(),
-            }),
+            closed: AtomicBool::new(false),
+            alive: AtomicIsize::new(0),
+            registry: CachePadded::new(Mutex::new(Slab::new())),
         })
     }
 
@@ -78,97 +74,123 @@ impl Shard {
         &self.target
     }
 
-    /// Enters a task that has just been made; `false` when the shard is closed.
+    /// No task is to be polled for the first time any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        // Acquire: pairs with the Release in `close`.
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Enters a task, whose entry gets a reference that the caller provides; `false` when closed.
     #[must_use]
-    pub(crate) fn insert(&self, g: &G) -> bool {
-        let waker = g.waker();
-        let meta = g.metadata();
+    pub(super) fn insert(&self, header: NonNull<Header>) -> bool {
+        // SAFETY: the caller has a reference.
+        let meta = unsafe { header.as_ref() }.meta();
         let mut registry = self.registry.lock();
-        if registry.closed && !meta.is_mandatory() {
-            drop(registry);
+        if self.closed.load(Ordering::Relaxed) && !meta.is_mandatory() {
             return false;
         }
-        let slot = registry.tasks.insert(Entry {
-            waker,
-            meta: NonNull::from(meta),
-        });
+        let slot = registry.insert(Entry(header));
         meta.set_registered(slot as u32);
         true
     }
 
-    /// Takes out the entry of a task that is DONE.
-    pub(crate) fn remove(&self, slot: u32) {
-        let entry = self.registry.lock().tasks.remove(slot as usize);
-        // Outside the lock: it may be the last reference to an allocation.
+    fn remove(&self, slot: u32) {
+        let entry = self.registry.lock().remove(slot as usize);
+        // Outside the lock.
         drop(entry);
     }
 
-    /// Marks the task as aborted and wakes it, if it is still registered.
-    pub(crate) fn abort(&self, slot: u32, id: Id) {
-        let waker = {
-            let registry = self.registry.lock();
-            let entry = registry.tasks.get(slot as usize);
-            entry.filter(|entry| entry.is(id)).map(|entry| {
-                entry.meta().abort();
-                entry.waker.clone()
-            })
-        };
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
-
-    /// Whether the task is still registered, that is not done.
-    pub(crate) fn contains(&self, slot: u32, id: Id) -> bool {
-        let registry = self.registry.lock();
-        let entry = registry.tasks.get(slot as usize);
-        entry.is_some_and(|entry| entry.is(id))
-    }
-
-    /// No more tasks: every registered one is aborted and woken, and later spawns are refused.
+    /// No more tasks: every registered one is aborted, and new ones are dropped at their first poll.
     pub(crate) fn close(&self) {
-        let wakers: Vec<Waker> = {
-            let mut registry = self.registry.lock();
-            registry.closed = true;
-            let tasks = registry.tasks.iter();
-            tasks
-                .filter(|(_, entry)| !entry.meta().is_mandatory())
-                .map(|(_, entry)| {
-                    entry.meta().abort();
-                    entry.waker.clone()
+        let tasks: Vec<Entry> = {
+            let registry = self.registry.lock();
+            // Release: pairs with the Acquire in `is_closed`. Under the lock, so that no task slips
+            // in behind.
+            self.closed.store(true, Ordering::Release);
+            let entries = registry.iter().map(|(_, entry)| entry);
+            entries
+                .filter(|entry| !entry.task().meta().is_mandatory())
+                .map(|entry| {
+                    entry.task().state.add_reference();
+                    Entry(entry.0)
                 })
                 .collect()
         };
-        crate::seam::wake_all(wakers);
+        for task in &tasks {
+            // SAFETY: the reference just made.
+            unsafe { cell::abort(task.0) }
+        }
     }
 
-    /// Whether no task is registered.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.registry.lock().tasks.is_empty()
-    }
-
-    /// How many async tasks are registered.
-    pub(crate) fn len(&self) -> usize {
+    /// Whether somebody has the G of a registered task in hand and is about to queue it.
+    pub(crate) fn has_runnable(&self) -> bool {
         let registry = self.registry.lock();
-        let tasks = registry.tasks.iter();
-        tasks
-            .filter(|(_, entry)| !entry.meta().is_blocking())
-            .count()
+        registry
+            .iter()
+            .any(|(_, entry)| entry.task().state.is_runnable())
+    }
+
+    /// Whether tasks are left.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.registry.lock().is_empty()
+    }
+
+    /// Counts an async task that is spawned or done, on a thread that does not count for itself.
+    pub(crate) fn count_alive(&self, by: isize) {
+        self.alive.fetch_add(by, Ordering::Relaxed);
+    }
+
+    fn is_of(&self, scheduler: &Scheduler) -> bool {
+        match &self.target {
+            Target::Local(_) => false,
+            Target::Scheduler(own) => std::ptr::eq(Arc::as_ptr(own), scheduler),
+        }
+    }
+
+    /// The shard's part of the number of tasks alive; a part may be negative.
+    pub(crate) fn alive(&self) -> isize {
+        self.alive.load(Ordering::Relaxed)
     }
 
     /// Calls `f` for each task's record, under the shard's lock: `f` must not call user code.
     pub(crate) fn for_each(&self, mut f: impl FnMut(&Meta)) {
         let registry = self.registry.lock();
-        let tasks = registry.tasks.iter();
-        tasks
-            .filter(|(_, entry)| !entry.meta().is_done())
-            .for_each(|(_, entry)| f(entry.meta()));
+        registry
+            .iter()
+            .for_each(|(_, entry)| f(entry.task().meta()));
     }
 }
 
-/// Entries of tasks that are DONE, to be taken out together.
+/// The task's future is gone: the entry goes too, now or with others. RUNNING is the caller's.
+pub(super) fn retire(meta: &Meta) {
+    // SAFETY: RUNNING is set, so the task is not done.
+    let shard = unsafe { meta.owner() };
+    let swept = context::hot(|hot| {
+        let Some(m) = hot.m().filter(|m| shard.is_of(m.scheduler())) else {
+            return false;
+        };
+        if !meta.is_blocking() {
+            m.count_alive(-1);
+        }
+        if meta.is_registered() {
+            // SAFETY: the M's thread owns the runtime's shards, and outlives the M.
+            unsafe { m.sweep.add(meta) };
+        }
+        true
+    });
+    if !swept {
+        if !meta.is_blocking() {
+            shard.count_alive(-1);
+        }
+        if meta.is_registered() {
+            shard.remove(meta.slot());
+        }
+    }
+}
+
+/// Registry entries of tasks that an M has completed, to be taken out together.
 pub(crate) struct Sweep {
-    done: RefCell<Vec<NonNull<Meta>>>,
+    done: RefCell<Vec<(NonNull<Shard>, u32)>>,
 }
 
 impl Sweep {
@@ -185,9 +207,9 @@ impl Sweep {
     /// # Safety
     ///
     /// The task's shard outlives this `Sweep`, or its next [`now`](Sweep::now).
-    pub(crate) unsafe fn add(&self, meta: &Meta) {
+    unsafe fn add(&self, meta: &Meta) {
         let mut done = self.done.borrow_mut();
-        done.push(NonNull::from(meta));
+        done.push((meta.owner, meta.slot()));
         if done.len() == Self::BATCH {
             drop(done);
             self.now();
@@ -195,30 +217,22 @@ impl Sweep {
     }
 
     /// Takes the entries out.
-    #[cold]
     pub(crate) fn now(&self) {
-        let mut wakers = [const { None }; Self::BATCH];
         let mut done = self.done.borrow_mut();
-        while let Some(first) = done.last().copied() {
-            // SAFETY: its entry is still in the registry and keeps the allocation alive.
-            let shard = unsafe { first.as_ref() }.owner;
-            // SAFETY: the caller of `add` vouched for the shard.
-            let mut registry = unsafe { shard.as_ref() }.registry.lock();
-            let mut taken = 0;
-            while let Some(meta) = done.last() {
-                // SAFETY: as above, until the entry is dropped below, outside the lock.
-                let meta = unsafe { meta.as_ref() };
-                if meta.owner != shard {
-                    break;
+        while let Some(&(shard, _)) = done.last() {
+            let mut entries = [const { None }; Self::BATCH];
+            {
+                // SAFETY: the caller of `add` vouched for the shard.
+                let mut registry = unsafe { shard.as_ref() }.registry.lock();
+                for place in &mut entries {
+                    match done.pop_if(|(other, _)| *other == shard) {
+                        Some((_, slot)) => *place = Some(registry.remove(slot as usize)),
+                        None => break,
+                    }
                 }
-                let entry = registry.tasks.remove(meta.slot() as usize);
-                wakers[taken] = Some(entry.waker);
-                taken += 1;
-                done.pop();
             }
-            drop(registry);
-            // Outside the lock: each may be the last reference to an allocation.
-            wakers.fill(None);
+            // Outside the lock.
+            drop(entries);
         }
     }
 }
