@@ -10,10 +10,12 @@
 mod barrier;
 mod batch_semaphore;
 mod guard;
+pub mod mpsc;
 mod mutex;
 mod notify;
 mod once_cell;
 mod once_slot;
+pub mod oneshot;
 mod primitives;
 mod rwlock;
 mod semaphore;
