@@ -23,6 +23,7 @@ mod set_once;
 #[cfg(test)]
 mod test_util;
 mod wait_list;
+pub mod watch;
 
 pub use barrier::{Barrier, BarrierWaitResult};
 pub use batch_semaphore::{AcquireError, TryAcquireError};
