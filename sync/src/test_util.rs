@@ -1,7 +1,7 @@
 //! What the tests of this crate poll futures with.
 
 use std::future::Future;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::task::{Context, Poll};
 
 #[cfg(not(gmp_loom))]
@@ -132,15 +132,11 @@ mod counting {
         let message = message.expect("the panic has a message");
         assert!(message.starts_with("Cannot block the current thread from within a runtime"));
     }
-
-    /// Polls once with a waker that does nothing.
-    pub(crate) fn poll_once<F: Future>(future: F) -> Poll<F::Output> {
-        pin!(future).poll(&mut Context::from_waker(Waker::noop()))
-    }
 }
 
 #[cfg(gmp_loom)]
 mod modelled {
+    use std::pin::pin;
     use std::sync::Arc;
     use std::task::{Wake, Waker};
 

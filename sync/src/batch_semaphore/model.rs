@@ -62,6 +62,33 @@ fn model_one_permit_is_a_lock() {
     });
 }
 
+/// Would find: a waiter that looks before it is woken, and sees that it was served but not what the
+/// releaser did, or goes while the releaser still has its node.
+///
+/// The waiter's look is on the other thread because loom does not try every order on its own.
+#[test]
+fn model_served_before_it_is_woken() {
+    loom::model(|| {
+        let shared: &'static Guarded = Box::leak(Box::new(Guarded {
+            semaphore: Semaphore::new(0),
+            value: UnsafeCell::new(0),
+        }));
+        let mut waiter = Box::pin(shared.semaphore.acquire(1, REASON));
+        assert!(poll_once(waiter.as_mut()).is_pending());
+        // With somebody behind it in the queue nothing but `needed` tells it.
+        let mut behind = Box::pin(shared.semaphore.acquire(1, REASON));
+        assert!(poll_once(behind.as_mut()).is_pending());
+        let thread = thread::spawn(move || {
+            if poll_once(waiter.as_mut()).is_ready() {
+                shared.add_one();
+            }
+        });
+        shared.add_one();
+        shared.semaphore.release(1);
+        thread.join().unwrap();
+    });
+}
+
 /// Would find: the same among three, where a waiter queues behind another one.
 #[test]
 fn model_three_contend() {

@@ -189,14 +189,15 @@ fn model_notify_waiters_against_drop() {
     });
 }
 
-/// Would find: a `notify_waiters` that is not seen as one step: one future sees it, another made and
-/// polled before does not.
+/// Would find: a `notify_waiters` that is not seen as one step: one future sees it, another made
+/// before does not, be it in another batch.
 #[test]
 fn model_notify_waiters_is_one_step() {
     for polled in [[false, false], [true, false], [false, true], [true, true]] {
         loom::model(move || {
             let notify = loom::sync::Arc::new(Notify::new());
-            let mut futures = [Box::pin(notify.notified()), Box::pin(notify.notified())];
+            let mut futures = [(); 5].map(|()| Box::pin(notify.notified()));
+            let polled = [polled[0], true, true, true, polled[1]];
             for (future, polled) in futures.iter_mut().zip(polled) {
                 if polled {
                     assert!(poll_once(future.as_mut()).is_pending());
@@ -206,10 +207,10 @@ fn model_notify_waiters_is_one_step() {
                 let notify = notify.clone();
                 thread::spawn(move || notify.notify_waiters())
             };
-            let [first, second] = futures.each_mut();
+            let [first, .., last] = futures.each_mut();
             let first = poll_once(first.as_mut());
-            let second = poll_once(second.as_mut());
-            assert!(first.is_pending() || second.is_ready());
+            let last = poll_once(last.as_mut());
+            assert!(first.is_pending() || last.is_ready());
             notifier.join().unwrap();
         });
     }
