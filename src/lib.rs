@@ -32,8 +32,12 @@
 
 pub mod macros;
 
-#[cfg(feature = "macros")]
+#[cfg(all(feature = "macros", feature = "rt-multi-thread"))]
 pub use gmp_macros::{main, test};
+#[cfg(all(feature = "macros", feature = "rt", not(feature = "rt-multi-thread")))]
+pub use gmp_macros::{main_current_thread as main, test_current_thread as test};
+#[cfg(all(feature = "macros", not(feature = "rt")))]
+pub use gmp_macros::{main_without_rt as main, test_without_rt as test};
 
 #[cfg(feature = "rt")]
 pub mod runtime;

@@ -16,7 +16,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::Poll;
 
 use gmp_executor::coop::cooperative;
 use gmp_executor::wait::{self, WaitReason};
