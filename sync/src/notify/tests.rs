@@ -1,7 +1,8 @@
 //! What `Notify` promises, a test for each sentence; then random programs against a simple model.
 
 use std::cell::RefCell;
-use std::task::Wake;
+use std::pin::Pin;
+use std::task::{Context, Poll, Wake};
 
 use proptest::prelude::*;
 
@@ -459,9 +460,13 @@ enum Seen {
     /// Made, not polled.
     Nothing,
     /// Polled (with a waker) or enabled (without), and in the queue.
-    Queued { wakes: bool },
+    Queued {
+        wakes: bool,
+    },
     /// Notified and not told.
-    Notified { by: By },
+    Notified {
+        by: By,
+    },
     Told,
     Dropped,
 }
