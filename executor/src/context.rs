@@ -66,7 +66,7 @@ thread_local! {
             entered: Cell::new(Entered::No),
         }
     };
-    static HANDLES: RefCell<Vec<Option<Handle>>> = const { RefCell::new(Vec::new()) };
+    static HANDLES: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
     static DEFERRED: RefCell<Vec<Waker>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -174,9 +174,9 @@ pub(crate) fn wake_deferred() {
 /// Outside a runtime, or when the thread-local that holds it is gone.
 #[inline]
 pub fn with_current<R>(f: impl FnOnce(&Handle) -> R) -> Result<R, TryCurrentError> {
-    let current = |handles: &RefCell<Vec<Option<Handle>>>| {
+    let current = |handles: &RefCell<Vec<Handle>>| {
         let handles = handles.borrow();
-        handles.last().and_then(Option::as_ref).map(f)
+        handles.last().map(f)
     };
     match HANDLES.try_with(current) {
         Ok(Some(result)) => Ok(result),
@@ -185,18 +185,16 @@ pub fn with_current<R>(f: impl FnOnce(&Handle) -> R) -> Result<R, TryCurrentErro
     }
 }
 
-/// Makes `handle` current; the depth is what [`pop_handle`] wants back.
-#[track_caller]
-pub(crate) fn push_handle(handle: Option<Handle>) -> usize {
-    let pushed = HANDLES.try_with(|handles| {
-        let mut handles = handles.borrow_mut();
-        handles.push(handle);
-        handles.len()
-    });
-    match pushed {
-        Ok(depth) => depth,
-        Err(_) => panic!("{}", TryCurrentError::thread_local_destroyed()),
-    }
+/// Makes `handle` current; the depth is what [`pop_handle`] wants back. `None` when the thread-local
+/// is gone.
+pub(crate) fn push_handle(handle: Handle) -> Option<usize> {
+    HANDLES
+        .try_with(|handles| {
+            let mut handles = handles.borrow_mut();
+            handles.push(handle);
+            handles.len()
+        })
+        .ok()
 }
 
 /// Undoes the push that gave `depth`.

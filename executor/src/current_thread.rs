@@ -158,6 +158,10 @@ fn drive<F: Future>(handle: &Handle, driving: Driving<'_>, mut future: Pin<&mut 
             };
             let kept = m.execute(g);
             debug_assert_eq!(kept, crate::ownership::Entry::Kept, "nobody retakes here");
+            // The main future is ready and the others have just given way.
+            if main.is_woken() && m.all_yielded() {
+                break;
+            }
         }
     }
 }

@@ -161,14 +161,28 @@ impl Handle {
     /// `spawn`, sockets and timers find it. Nothing is driven by it.
     ///
     /// Guards must be dropped in the reverse order of their creation.
+    ///
+    /// # Panics
+    ///
+    /// In the destructor of a thread-local, when the one that holds the handles is gone.
+    #[track_caller]
     pub fn enter(&self) -> EnterGuard<'_> {
-        EnterGuard {
+        match self.try_enter() {
+            Some(guard) => guard,
+            None => panic!("{}", TryCurrentError::thread_local_destroyed()),
+        }
+    }
+
+    /// As [`enter`](Handle::enter); `None` when the thread-local that holds the handles is gone.
+    pub(crate) fn try_enter(&self) -> Option<EnterGuard<'_>> {
+        let depth = context::push_handle(self.clone())?;
+        Some(EnterGuard {
             _entered: EnteredHandle {
-                depth: context::push_handle(Some(self.clone())),
+                depth,
                 marker: PhantomData,
             },
             marker: PhantomData,
-        }
+        })
     }
 
     /// Spawns a task onto the runtime; it starts at once, awaited or not.
@@ -473,7 +487,8 @@ impl Handle {
 /// The words in which tokio says that a thread already drives a runtime.
 pub(crate) const CANNOT_START: &str = "Cannot start a runtime from within a runtime. This happens \
      because a function (like `block_on`) attempted to block the current thread while the thread \
-     is being used to drive asynchronous tasks.";
+     is being used to drive asynchronous tasks. If you are in an async function, use `.await` on \
+     the future instead of blocking on it.";
 
 /// While it lives, a paused clock does not step by itself.
 struct AdvanceInhibited(Option<Arc<dyn Timers>>);

@@ -271,6 +271,10 @@ where
     });
     match local_runtime {
         Ok(Some(shard)) => spawn_on(shard, future, name, location),
+        _ if context::with_current(Handle::is_local).unwrap_or(false) => panic!(
+            "Local tasks can only be spawned on a LocalRuntime from the thread the runtime was \
+             created on"
+        ),
         _ => panic!(
             "`spawn_local` called from outside of a `task::LocalSet` or `runtime::LocalRuntime`"
         ),
@@ -407,6 +411,7 @@ impl fmt::Debug for LocalSet {
 impl Drop for LocalSet {
     fn drop(&mut self) {
         let _set = enter(Some(self.shard.clone()));
+        let _no_blocking = context::disallow_block_in_place();
         self.shard.close();
         loop {
             while self.shared.tick() {}
@@ -424,6 +429,10 @@ impl std::panic::RefUnwindSafe for LocalSet {}
 
 /// The runtime's side of `LocalRuntime`: which thread it belongs to.
 impl Handle {
+    fn is_local(&self) -> bool {
+        self.scheduler().config.local_thread.is_some()
+    }
+
     /// Whether this is a `LocalRuntime`'s handle and this the thread that it belongs to.
     pub(crate) fn is_local_here(&self) -> bool {
         self.scheduler().config.local_thread == Some(context::thread_token())

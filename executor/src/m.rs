@@ -281,6 +281,7 @@ impl M {
         }
         self.p()
             .poll_begins(g.metadata().location(), self.handovers.get() == 0);
+        let yields = self.yields.get();
         self.record.tenure.leave();
         context::hot(|hot| hot.budget.set(Budget::initial()));
         // The body of a G catches its own panics; what is left is a panic in the drop of an output
@@ -288,6 +289,9 @@ impl M {
         let _ = catch_unwind(AssertUnwindSafe(|| g.run()));
         context::hot(|hot| hot.budget.set(Budget::unconstrained()));
         let entry = self.enter();
+        if self.yields.get() == yields {
+            self.yields.set(0);
+        }
         if self.record.preempt.load(Ordering::Relaxed) {
             self.record.preempt.store(false, Ordering::Relaxed);
         }
@@ -634,6 +638,7 @@ impl M {
         let Some(hook) = hook else { return false };
         self.batching.set(true);
         hook();
+        context::wake_deferred();
         self.batching.set(false);
         self.flush_batch();
         !self.p().runnext.is_empty() || !self.queue().is_empty()
@@ -672,6 +677,12 @@ impl M {
     }
 
     // ----- current_thread -----
+
+    /// Whether every G that is queued has yielded since the last one that did not.
+    pub(crate) fn all_yielded(&self) -> bool {
+        let yields = self.yields.get();
+        yields > 0 && yields >= self.queue().len() && self.p().runnext.is_empty()
+    }
 
     /// Waits for something to do on behalf of a `block_on` that drives a `current_thread` runtime.
     pub(crate) fn park_current_thread(&self, until: impl Fn() -> bool) {

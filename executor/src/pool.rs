@@ -177,11 +177,7 @@ impl Pool {
             if !self.jobs.is_empty() && !self.searching.load(Ordering::SeqCst) {
                 self.send_searcher(scheduler, false);
             }
-            if scheduler.is_closing() && !job.metadata().is_mandatory() {
-                drop_job(job);
-            } else {
-                run_job(job);
-            }
+            run_job(job);
         }
         self.blocking.fetch_sub(1, Ordering::Relaxed);
     }
@@ -317,8 +313,8 @@ impl Pool {
 
     // ----- Shutdown -----
 
-    /// Idle threads end, and every other one when it has done its duty. Queued jobs are dropped,
-    /// mandatory ones run.
+    /// Idle threads end, and every other one when it has done its duty, and the queue is empty: as in
+    /// tokio, jobs that were queued before are run as long as there is a thread.
     pub(crate) fn close(&self) {
         let idle = {
             let mut state = self.state.lock();
@@ -326,7 +322,7 @@ impl Pool {
             std::mem::take(&mut state.idle)
         };
         for seat in idle {
-            // A searcher finds mandatory jobs, or nothing, and ends.
+            // A searcher finds what is queued, or nothing, and ends.
             self.blocking.fetch_add(1, Ordering::Relaxed);
             seat.give(Duty::Search);
         }
@@ -417,7 +413,7 @@ fn thread_main(
     seat: Arc<Seat>,
     first_duty: Option<Duty>,
 ) {
-    let depth = context::push_handle(Some(handle));
+    let entered = handle.enter();
     if let Some(hook) = &scheduler.config.on_thread_start {
         hook();
     }
@@ -440,6 +436,6 @@ fn thread_main(
     if let Some(hook) = &scheduler.config.on_thread_stop {
         hook();
     }
-    context::pop_handle(depth);
+    drop(entered);
     scheduler.pool.thread_ends();
 }

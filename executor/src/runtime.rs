@@ -95,7 +95,8 @@ impl Runtime {
             self.handle.close_tasks();
             scheduler.close();
         } else {
-            let _context = self.handle.enter();
+            // In the destructor of a thread-local there may be no context any more.
+            let _context = self.handle.try_enter();
             scheduler.close();
             self.handle.close_tasks();
             current_thread::shut_down(&self.handle);

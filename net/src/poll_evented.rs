@@ -49,7 +49,18 @@ impl<E: AsFd> PollEvented<E> {
     #[track_caller]
     pub(crate) fn new_with_interest(io: E, interest: Interest) -> io::Result<PollEvented<E>> {
         let registration = Registration::new(io.as_fd(), interest);
+        registration.check_runtime()?;
         Ok(PollEvented { registration, io })
+    }
+
+    /// As [`new_with_interest`](PollEvented::new_with_interest), but nothing is tried before the system has
+    /// said that the object is ready. For pipes: reading a FIFO that has no writer yet would say that
+    /// it is at its end.
+    #[track_caller]
+    pub(crate) fn registered(io: E, interest: Interest) -> io::Result<PollEvented<E>> {
+        let evented = PollEvented::new_with_interest(io, interest)?;
+        evented.registration.register()?;
+        Ok(evented)
     }
 
     /// Takes the object to be ready, without having asked. A wrong guess costs an operation that

@@ -8,7 +8,7 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use bytes::BufMut;
 use gmp_io::ReadBuf;
@@ -117,6 +117,38 @@ pub(crate) fn recv_read_buf_from(
     fill_read_buf(buf, |space| recv_from(socket, space, flags))
 }
 
+/// What a read from a stream says about the bytes behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// There are none: the next byte will be an edge for the netpoll.
+    Empty,
+    /// There may be some.
+    Unknown,
+}
+
+/// Reads from a Unix stream socket into the unfilled part of `buf` and advances it.
+///
+/// A read that does not fill the buffer has usually emptied the queue, but it also stops behind a
+/// message that carries descriptors, or in front of one with other credentials. The kernel tells of
+/// control data for which there was no room, so `recvmsg` knows what `read` does not.
+pub(crate) fn recv_stream(socket: &impl AsFd, buf: &mut ReadBuf<'_>) -> io::Result<Rest> {
+    // SAFETY: `recv_msg` lets the kernel store bytes there and nothing else, so what is initialised
+    // stays initialised.
+    let space = unsafe { buf.unfilled_mut() };
+    let len = space.len();
+    if len == 0 {
+        return Ok(Rest::Unknown);
+    }
+    let (n, flags) = retry(|| recv_msg(socket.as_fd(), space))?;
+    // SAFETY: `recv_msg` promises that the first `n` bytes of the unfilled part are initialised.
+    unsafe { buf.assume_init(n) };
+    buf.advance(n);
+    if 0 < n && n < len && flags & libc::MSG_CTRUNC == 0 {
+        return Ok(Rest::Empty);
+    }
+    Ok(Rest::Unknown)
+}
+
 /// Receives into the free part of `buf` and advances it; returns the number of bytes.
 pub(crate) fn recv_buf_mut<B: BufMut>(socket: &impl AsFd, buf: &mut B) -> io::Result<usize> {
     let (n, ()) = fill_buf_mut(buf, |space| Ok((recv(socket, space, TAKE)?, ())))?;
@@ -182,6 +214,25 @@ fn recv_from(
 ) -> io::Result<(usize, SockAddr)> {
     let socket = SockRef::from(socket);
     retry(|| socket.recv_from_with_flags(space, flags))
+}
+
+/// Offers no room for control data; returns the flags of the message too.
+fn recv_msg(socket: BorrowedFd<'_>, space: &mut [MaybeUninit<u8>]) -> io::Result<(usize, i32)> {
+    let mut buffer = libc::iovec {
+        iov_base: space.as_mut_ptr().cast(),
+        iov_len: space.len(),
+    };
+    // SAFETY: a `msghdr` is made of integers and raw pointers, for which zero is a value.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut buffer;
+    message.msg_iovlen = 1;
+    // SAFETY: `message` names one buffer, `space`, which is ours until the call returns, and neither
+    // an address nor control data.
+    let n = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0) };
+    match usize::try_from(n) {
+        Ok(n) => Ok((n, message.msg_flags)),
+        Err(_) => Err(io::Error::last_os_error()),
+    }
 }
 
 fn read(file: &impl AsFd, space: &mut [MaybeUninit<u8>]) -> io::Result<usize> {

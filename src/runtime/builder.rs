@@ -325,7 +325,8 @@ impl Builder {
 
     #[cfg(any(feature = "net", feature = "process", feature = "signal"))]
     fn add_netpoll(&self, config: &mut Config) -> io::Result<()> {
-        let netpoll = gmp_net::Netpoll::new(config.procs)?;
+        let IoEvents { waiting, busy } = self.io_events;
+        let netpoll = gmp_net::Netpoll::with_event_limits(config.procs, waiting, busy)?;
         config.netpoll = Some(Arc::new(netpoll));
         Ok(())
     }

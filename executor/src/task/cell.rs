@@ -123,17 +123,16 @@ unsafe fn poll<F: Future>(header: NonNull<Header>, cx: &mut Context<'_>) -> bool
     let polled = catch_unwind(AssertUnwindSafe(|| future.poll(cx)));
     let output = match polled {
         Ok(Poll::Pending) => return false,
-        Ok(Poll::Ready(output)) => Ok(output),
-        Err(payload) => Err(payload),
+        Ok(Poll::Ready(output)) => drop_stage(stage).map(|()| output),
+        Err(payload) => {
+            // Of two panics the first is the one to report.
+            drop_stage_unwinding(stage);
+            Err(payload)
+        }
     };
-    let dropped = drop_stage(stage);
     // SAFETY: the cell is alive.
     let id = unsafe { header.as_ref() }.meta.id();
-    // Of two panics the first is the one to report.
-    *stage = Stage::Output(match (output, dropped) {
-        (Ok(output), Ok(())) => Ok(output),
-        (Err(payload), _) | (Ok(_), Err(payload)) => Err(JoinError::panicked(id, payload)),
-    });
+    *stage = Stage::Output(output.map_err(|payload| JoinError::panicked(id, payload)));
     true
 }
 
@@ -214,6 +213,22 @@ fn drop_stage<F: Future>(stage: &mut Stage<F>) -> Result<(), Box<dyn Any + Send>
     }))
 }
 
+/// As [`drop_stage`], for a future whose poll panicked: its destructors see that the thread panics, as
+/// they would if the panic went through them.
+fn drop_stage_unwinding<F: Future>(stage: &mut Stage<F>) {
+    struct DropInUnwind<'a, F: Future>(&'a mut Stage<F>);
+    impl<F: Future> Drop for DropInUnwind<'_, F> {
+        fn drop(&mut self) {
+            let _ = drop_stage(self.0);
+        }
+    }
+    let unwound = catch_unwind(AssertUnwindSafe(|| {
+        let _stage = DropInUnwind(stage);
+        std::panic::resume_unwind(Box::new(()));
+    }));
+    debug_assert!(unwound.is_err());
+}
+
 // ----- The header: what does not depend on the type. -----
 
 impl Header {
@@ -288,6 +303,7 @@ pub(super) unsafe fn output_of<T>(header: NonNull<Header>) -> Result<T, JoinErro
 pub(super) unsafe fn discard_output(header: NonNull<Header>) {
     // SAFETY: the caller has a reference.
     let task = unsafe { header.as_ref() };
+    let _task = context::enter_task(&task.meta, std::ptr::null());
     // SAFETY: passed on.
     unsafe { (task.vtable.drop_output)(header) }
 }
@@ -394,7 +410,6 @@ impl G {
         super::shard::retire(&task.meta);
         let completed = task.state.complete();
         if completed.drop_output {
-            let _task = context::enter_task(&task.meta, std::ptr::null());
             // SAFETY: nobody wants it: rule 2.
             unsafe { discard_output(self.0) }
         }

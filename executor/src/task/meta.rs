@@ -100,10 +100,10 @@ impl Meta {
     }
 
     /// Whether the task is to be dropped at its first poll, since its runtime shuts down. Later ones
-    /// are found by their registry entries.
+    /// are found by their registry entries; a blocking job that a thread has taken runs, as in tokio.
     pub(crate) fn is_cancelled_unpolled(&self) -> bool {
         // SAFETY: the caller has set RUNNING, so the task is not done.
-        !self.is_registered() && !self.is_mandatory() && unsafe { self.owner() }.is_closed()
+        !self.is_registered() && !self.is_blocking() && unsafe { self.owner() }.is_closed()
     }
 
     pub(crate) fn is_blocking(&self) -> bool {

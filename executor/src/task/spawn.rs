@@ -82,6 +82,8 @@ where
             block_in_place: true,
         } => {}
     }
+    // What this poll has deferred may be what the closure waits for.
+    context::wake_deferred();
     hand_off();
     let _free = context::exit_runtime();
     f()

@@ -80,9 +80,24 @@ impl Netpoll {
     ///
     /// If `procs` is zero.
     pub fn new(procs: usize) -> io::Result<Netpoll> {
+        Netpoll::with_event_limits(procs, poller::EVENTS_MAX, poller::EVENTS_MAX_BUSY)
+    }
+
+    /// As [`new`](Netpoll::new), with other limits to how many events one poll takes: one that `waiting`
+    /// for them, and one of a `busy` P that does not wait.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Netpoll::new).
+    ///
+    /// # Panics
+    ///
+    /// If `procs` or a limit is zero.
+    pub fn with_event_limits(procs: usize, waiting: usize, busy: usize) -> io::Result<Netpoll> {
+        assert!(waiting > 0 && busy > 0, "a poll takes at least one event");
         assert!(procs > 0, "a runtime has at least one P");
         let pollers = (0..procs)
-            .map(|_| Poller::new())
+            .map(|_| Poller::new(waiting, busy))
             .collect::<io::Result<_>>()?;
         Ok(Netpoll {
             shared: Arc::new(Shared {
@@ -181,7 +196,7 @@ impl Shared {
 const IO_DISABLED: &str = "A Tokio 1.x context was found, but IO is disabled. \
      Call `enable_io` on the runtime builder to enable IO.";
 
-/// The error of every operation once the runtime is gone. tokio's words, which programs compare.
+/// The error of every operation once the runtime is gone.
 fn gone() -> io::Error {
-    io::Error::other("A Tokio 1.x context was found, but it is being shutdown.")
+    gmp_executor::shutdown_error()
 }

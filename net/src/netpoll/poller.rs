@@ -12,13 +12,15 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Waker;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use slab::Slab;
 
 use super::source::Source;
-use super::sys::{EVENTS_MAX, Events, Selector, Token};
+pub(super) use super::sys::EVENTS_MAX;
+use super::sys::{Events, Selector, Token};
 use super::waiters::WakerBatch;
 use super::wakeup::Wakeup;
 use super::{gone, sys};
@@ -30,7 +32,7 @@ const BATCH: usize = 64;
 
 /// The most events that a poll that does not wait takes: half of what a P's queue holds, so that a
 /// busy P is not flooded. The rest stays in the kernel for the next poll, or for a thief.
-const EVENTS_MAX_BUSY: usize = 128;
+pub(super) const EVENTS_MAX_BUSY: usize = 128;
 
 /// After how many events taken in a row by the same thief a source moves to the thief's poller.
 const STEALS_TO_MOVE: u32 = 4;
@@ -44,6 +46,9 @@ pub(super) struct Poller {
     table: Mutex<Table>,
     /// The number of sources in the table, for those who don't want its lock.
     sources: AtomicUsize,
+    /// The most events that a poll takes, when it waits and when it does not.
+    max_waiting: usize,
+    max_busy: usize,
 }
 
 #[derive(Debug, Default)]
@@ -89,12 +94,14 @@ impl Buffers {
 }
 
 impl Poller {
-    pub(super) fn new() -> io::Result<Poller> {
+    pub(super) fn new(waiting: usize, busy: usize) -> io::Result<Poller> {
         Ok(Poller {
             selector: Selector::new()?,
             wakeup: Wakeup::new(),
             table: Mutex::new(Table::default()),
             sources: AtomicUsize::new(0),
+            max_waiting: waiting.min(EVENTS_MAX),
+            max_busy: busy.min(EVENTS_MAX),
         })
     }
 
@@ -124,34 +131,37 @@ impl Poller {
         timeout: Option<Duration>,
         buffers: &mut Buffers,
     ) -> io::Result<usize> {
-        self.fetch(timeout, &mut buffers.events)?;
-        let mut events = buffers.events.iter();
-        let mut left = buffers.events.len();
-        let mut woken = 0;
-        while left > 0 {
-            self.dispatch(
-                events.by_ref().take(BATCH),
-                thief,
-                buffers.wakers.as_mut(),
-                &mut buffers.moving,
-            );
-            woken += buffers.wakers.wake();
-            left = left.saturating_sub(BATCH);
-        }
-        Ok(woken)
+        self.fetch(timeout, buffers)?;
+        Ok(self.dispatch(thief, buffers))
     }
 
-    fn fetch(&self, timeout: Option<Duration>, events: &mut Events) -> io::Result<()> {
+    pub(super) fn fetch(&self, timeout: Option<Duration>, buffers: &mut Buffers) -> io::Result<()> {
+        let events = &mut buffers.events;
         if timeout != Some(Duration::ZERO) {
             if let Some(_waiting) = self.wakeup.begin_wait() {
-                return self.selector_wait(events, EVENTS_MAX, timeout);
+                return self.selector_wait(events, self.max_waiting, timeout);
             }
         }
-        self.selector_wait(events, EVENTS_MAX_BUSY, Some(Duration::ZERO))?;
+        self.selector_wait(events, self.max_busy, Some(Duration::ZERO))?;
         if events.was_woken() && self.wakeup.took_edge() {
             self.break_wait();
         }
         Ok(())
+    }
+
+    /// Hands the fetched events to their sources and wakes who waited.
+    pub(super) fn dispatch(&self, thief: Option<usize>, buffers: &mut Buffers) -> usize {
+        let mut events = buffers.events.iter();
+        let mut left = buffers.events.len();
+        let mut woken = 0;
+        while left > 0 {
+            let batch = events.by_ref().take(BATCH);
+            let wakers = buffers.wakers.as_mut();
+            self.deliver(batch, thief, wakers, &mut buffers.moving);
+            woken += buffers.wakers.wake();
+            left = left.saturating_sub(BATCH);
+        }
+        woken
     }
 
     fn selector_wait(
@@ -166,11 +176,11 @@ impl Poller {
         }
     }
 
-    fn dispatch(
+    fn deliver(
         &self,
         events: impl Iterator<Item = (Token, Ready)>,
         thief: Option<usize>,
-        wakers: &mut Vec<std::task::Waker>,
+        wakers: &mut Vec<Waker>,
         moving: &mut Vec<(Token, Arc<Source>)>,
     ) {
         let mut table = self.table.lock();

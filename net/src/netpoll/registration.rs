@@ -62,6 +62,18 @@ impl Registration {
         }
     }
 
+    /// Whether the runtime is gone.
+    ///
+    /// # Errors
+    ///
+    /// If it is.
+    pub(crate) fn check_runtime(&self) -> io::Result<()> {
+        if self.source.netpoll().is_shut() {
+            return Err(gone());
+        }
+        Ok(())
+    }
+
     /// Registers the descriptor now, to know whether that is possible.
     ///
     /// # Errors

@@ -153,10 +153,20 @@ impl Source {
     }
 
     #[cfg(all(test, not(gmp_loom)))]
-    pub(super) fn p(&self) -> Option<usize> {
+    fn home(&self) -> Option<(usize, Token)> {
         match *self.home.lock() {
-            Home::At { p, .. } => Some(p),
+            Home::At { p, token } => Some((p, token)),
             Home::Nowhere | Home::Closed => None,
         }
+    }
+
+    #[cfg(all(test, not(gmp_loom)))]
+    pub(super) fn p(&self) -> Option<usize> {
+        self.home().map(|(p, _)| p)
+    }
+
+    #[cfg(all(test, not(gmp_loom)))]
+    pub(super) fn token(&self) -> Option<Token> {
+        self.home().map(|(_, token)| token)
     }
 }

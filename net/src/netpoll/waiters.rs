@@ -256,3 +256,143 @@ impl WakerBatch {
         woken
     }
 }
+
+/// The bug the models look for: a waiter that is neither ready when it looks nor woken afterwards.
+#[cfg(all(test, gmp_loom))]
+mod model {
+    use std::sync::Arc as StdArc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::task::Wake;
+
+    use gmp_executor::loom::{Arc, thread};
+
+    use super::*;
+
+    /// Not part of what is modelled: it is only ever set.
+    #[derive(Default)]
+    struct Woken(AtomicBool);
+
+    impl Wake for Woken {
+        fn wake(self: StdArc<Self>) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+
+    fn deliver(watched: &Arc<Watched>, ready: Ready) -> thread::JoinHandle<()> {
+        let watched = watched.clone();
+        thread::spawn(move || {
+            let mut wakers = Vec::new();
+            watched.deliver(ready, &mut wakers);
+            wakers.into_iter().for_each(Waker::wake);
+        })
+    }
+
+    fn shut(watched: &Arc<Watched>) -> thread::JoinHandle<()> {
+        let watched = watched.clone();
+        thread::spawn(move || {
+            let mut wakers = Vec::new();
+            watched.shutdown(&mut wakers);
+            wakers.into_iter().for_each(Waker::wake);
+        })
+    }
+
+    #[test]
+    fn model_a_poll_meets_an_event() {
+        loom::model(|| {
+            let watched = Arc::new(Watched::new());
+            let poller = deliver(&watched, Ready::READABLE);
+            let woken = StdArc::new(Woken::default());
+            let waker = Waker::from(woken.clone());
+            let polled = watched.poll_ready(&mut Context::from_waker(&waker), Direction::Read);
+            poller.join().unwrap();
+            assert!(polled.is_ready() || woken.0.load(Ordering::SeqCst));
+        });
+    }
+
+    #[test]
+    fn model_a_poll_meets_the_shutdown() {
+        loom::model(|| {
+            let watched = Arc::new(Watched::new());
+            let closer = shut(&watched);
+            let woken = StdArc::new(Woken::default());
+            let waker = Waker::from(woken.clone());
+            let polled = watched.poll_ready(&mut Context::from_waker(&waker), Direction::Write);
+            closer.join().unwrap();
+            match polled {
+                Poll::Ready(event) => assert!(event.is_shutdown()),
+                Poll::Pending => assert!(woken.0.load(Ordering::SeqCst)),
+            }
+        });
+    }
+
+    #[test]
+    fn model_a_future_meets_an_event() {
+        loom::model(|| {
+            let watched = Arc::new(Watched::new());
+            let poller = deliver(&watched, Ready::WRITABLE);
+            let woken = StdArc::new(Woken::default());
+            let waker = Waker::from(woken.clone());
+            let cx = &mut Context::from_waker(&waker);
+            let mut future = watched.ready_for(Interest::WRITABLE);
+            let polled = Pin::new(&mut future).poll(cx);
+            poller.join().unwrap();
+            assert!(polled.is_ready() || woken.0.load(Ordering::SeqCst));
+            assert!(polled.is_ready() || Pin::new(&mut future).poll(cx).is_ready());
+        });
+    }
+
+    /// A future that is dropped beside the event that would wake it takes nobody's wake-up along.
+    #[test]
+    fn model_a_dropped_future_meets_an_event() {
+        loom::model(|| {
+            let watched = Arc::new(Watched::new());
+            let woken = StdArc::new(Woken::default());
+            let waker = Waker::from(woken.clone());
+            let cx = &mut Context::from_waker(&waker);
+            let mut stays = watched.ready_for(Interest::READABLE);
+            assert!(Pin::new(&mut stays).poll(cx).is_pending());
+            let poller = deliver(&watched, Ready::READABLE);
+            let mut leaves = watched.ready_for(Interest::READABLE);
+            let _ = Pin::new(&mut leaves).poll(&mut Context::from_waker(Waker::noop()));
+            drop(leaves);
+            poller.join().unwrap();
+            assert!(woken.0.load(Ordering::SeqCst));
+        });
+    }
+
+    /// A reader reads, finds nothing, clears and waits, while data and its event arrive.
+    #[test]
+    fn model_the_whole_round() {
+        loom::model(|| {
+            let watched = Arc::new(Watched::new());
+            let data = StdArc::new(AtomicBool::new(false));
+            watched.readiness().set(Ready::READABLE);
+            let poller = {
+                let (watched, data) = (watched.clone(), data.clone());
+                thread::spawn(move || {
+                    data.store(true, Ordering::SeqCst);
+                    let mut wakers = Vec::new();
+                    watched.deliver(Ready::READABLE, &mut wakers);
+                    wakers.into_iter().for_each(Waker::wake);
+                })
+            };
+            let woken = StdArc::new(Woken::default());
+            let waker = Waker::from(woken.clone());
+            let cx = &mut Context::from_waker(&waker);
+            let mut read = false;
+            while let Poll::Ready(event) = watched.poll_ready(cx, Direction::Read) {
+                loom::thread::yield_now();
+                if data.load(Ordering::SeqCst) {
+                    read = true;
+                    break;
+                }
+                watched.readiness().clear(event);
+            }
+            poller.join().unwrap();
+            assert!(
+                read || woken.0.load(Ordering::SeqCst),
+                "data and nobody told"
+            );
+        });
+    }
+}

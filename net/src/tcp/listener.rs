@@ -174,10 +174,7 @@ fn accept(listener: impl AsFd) -> io::Result<(OwnedFd, Option<SocketAddrAny>)> {
     Ok((socket, peer))
 }
 
-fn accepted(
-    socket: OwnedFd,
-    peer: Option<SocketAddrAny>,
-) -> io::Result<(TcpStream, SocketAddr)> {
+fn accepted(socket: OwnedFd, peer: Option<SocketAddrAny>) -> io::Result<(TcpStream, SocketAddr)> {
     let stream = net::TcpStream::from(socket);
     let peer = match peer {
         Some(peer) => peer.try_into()?,

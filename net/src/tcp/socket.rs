@@ -362,7 +362,8 @@ impl TcpSocket {
     /// Outside a runtime, and in a runtime without I/O.
     #[track_caller]
     pub fn listen(self, backlog: u32) -> io::Result<TcpListener> {
-        self.inner.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
+        self.inner
+            .listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
         TcpListener::from_socket(self.inner)
     }
 }

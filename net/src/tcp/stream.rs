@@ -235,8 +235,7 @@ impl TcpStream {
     ///
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) when there is nothing; else what the system said.
     pub fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.io
-            .try_io(Interest::READABLE, || (&*self.io).read(buf))
+        self.io.try_io(Interest::READABLE, || (&*self.io).read(buf))
     }
 
     /// As [`try_read`](TcpStream::try_read), into several buffers.

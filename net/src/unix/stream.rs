@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::net;
 use std::path::Path;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::BufMut;
 use gmp_io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -18,7 +18,7 @@ use super::ucred::{self, UCred};
 use super::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, SocketAddr, WriteHalf};
 use super::{split, split_owned};
 use crate::poll_evented::PollEvented;
-use crate::sys::{self, retry};
+use crate::sys::{self, Rest, retry};
 use crate::{Interest, Ready};
 
 /// A connected Unix stream socket.
@@ -329,7 +329,7 @@ impl UnixStream {
     /// As [`try_read`](UnixStream::try_read).
     pub fn try_read_buf<B: BufMut>(&self, buf: &mut B) -> io::Result<usize> {
         self.io
-            .try_io(Interest::READABLE, || sys::recv_buf_mut(self, buf))
+            .try_io(Interest::READABLE, || sys::read_buf_mut(self, buf))
     }
 
     /// Writes as much of `buf` as there is room for; returns how many bytes.
@@ -402,7 +402,19 @@ impl UnixStream {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        self.io.poll_read(cx, buf)
+        loop {
+            let event = ready!(self.io.poll_read_ready(cx))?;
+            match sys::recv_stream(&*self.io, buf) {
+                Ok(rest) => {
+                    if rest == Rest::Empty {
+                        self.io.clear(event);
+                    }
+                    return Poll::Ready(Ok(()));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.io.clear(event),
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
     }
 
     pub(super) fn poll_write_shared(

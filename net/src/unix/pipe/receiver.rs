@@ -74,7 +74,7 @@ impl Receiver {
     /// Outside a runtime with I/O enabled.
     #[track_caller]
     pub fn from_file_unchecked(file: File) -> io::Result<Receiver> {
-        let io = PollEvented::new_with_interest(file, Interest::READABLE)?;
+        let io = PollEvented::registered(file, Interest::READABLE)?;
         Ok(Receiver { io })
     }
 

@@ -76,7 +76,7 @@ impl Sender {
     /// Outside a runtime with I/O enabled.
     #[track_caller]
     pub fn from_file_unchecked(file: File) -> io::Result<Sender> {
-        let io = PollEvented::new_with_interest(file, Interest::WRITABLE)?;
+        let io = PollEvented::registered(file, Interest::WRITABLE)?;
         Ok(Sender { io })
     }
 
