@@ -97,8 +97,8 @@ pub struct EnterGuard<'a> {
 #[derive(Debug)]
 struct EnteredHandle {
     depth: usize,
-    /// Bound to this thread.
-    marker: PhantomData<*const ()>,
+    /// Bound to this thread, but shared freely.
+    marker: PhantomData<std::sync::MutexGuard<'static, ()>>,
 }
 
 impl Drop for EnteredHandle {

@@ -125,3 +125,6 @@ impl LocalRuntime {
         self.handle().metrics()
     }
 }
+
+impl std::panic::UnwindSafe for LocalRuntime {}
+impl std::panic::RefUnwindSafe for LocalRuntime {}

@@ -94,10 +94,15 @@ impl Registration {
         self.source.close()
     }
 
+    #[inline]
+    fn readiness_now(&self, mask: Ready) -> ReadyEvent {
+        self.source.watched().readiness().snapshot(mask)
+    }
+
     /// What the descriptor is ready for, or the news that the runtime is gone.
     #[inline]
     fn snapshot(&self, mask: Ready) -> io::Result<ReadyEvent> {
-        let event = self.source.watched().readiness().snapshot(mask);
+        let event = self.readiness_now(mask);
         if event.is_shutdown() || (!event.is_registered() && self.source.netpoll().is_shut()) {
             return Err(gone());
         }
@@ -284,8 +289,9 @@ impl Registration {
         interest: Interest,
         f: impl FnOnce() -> io::Result<R>,
     ) -> io::Result<R> {
-        let event = self.snapshot(Ready::of_interest(interest))?;
-        if event.is_registered() && event.ready.is_empty() {
+        // Without a look at whether the runtime is gone, as in tokio: what has arrived can be had.
+        let event = self.readiness_now(Ready::of_interest(interest));
+        if event.is_registered() && event.ready.is_empty() && !event.is_shutdown() {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         self.try_once(event, Verdict::Kernel, f)

@@ -83,7 +83,9 @@ impl<T: Send + 'static> Blocking<T> {
         };
         self.state = State::Busy(match self.jobs {
             Jobs::MayBeDropped => Job::start(job),
-            Jobs::Mandatory => Job::start_mandatory(job).ok_or_else(job_lost)?,
+            Jobs::Mandatory => {
+                Job::start_mandatory(job).ok_or_else(gmp_executor::shutdown_error)?
+            }
         });
         Ok(())
     }
