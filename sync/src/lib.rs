@@ -9,6 +9,7 @@
 
 mod barrier;
 mod batch_semaphore;
+pub mod broadcast;
 mod guard;
 pub mod mpsc;
 mod mutex;
