@@ -107,7 +107,7 @@ impl Buf {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(gmp_loom)))]
 mod tests {
     use super::*;
 

@@ -176,7 +176,7 @@ impl Signal {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(gmp_loom)))]
 mod tests {
     use super::*;
 
