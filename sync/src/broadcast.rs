@@ -7,12 +7,11 @@
 //!
 //! # Invariants
 //!
-//! 1. The tail's lock is taken before that of a slot, never after it.
-//! 2. The ring changes under the tail's lock only: with the tail at `n`, the slots have been filled with
-//!    the positions before `n`, as many as there are slots.
-//! 3. A value is sent with the number of receivers that are to read it: all that exist. Each counts itself
+//! 1. Values are sent under the tail's lock: with the tail at `n`, the slots have been filled with the
+//!    positions before `n`, as many as there are slots.
+//! 2. A value is sent with the number of receivers that are to read it: all that exist. Each counts itself
 //!    out once, by reading, or by being dropped. Who makes it zero takes the value.
-//! 4. A waiter's `is_queued` is cleared under the tail's lock by whoever unlinked it, and as the last thing:
+//! 3. A waiter's `is_queued` is cleared under the tail's lock by whoever unlinked it, and as the last thing:
 //!    from then on its future may be gone.
 //!
 //! # Protocol
@@ -24,42 +23,34 @@
 //! position is the tail, and the receiver joins the waiters; or it is too old; or it was just sent, and is
 //! there to be read.
 //!
-//! Values are cloned and dropped, and wakers cloned, woken and dropped, outside all locks (see `slot` for
-//! how a value is cloned): they may use the channel that they are in.
+//! Values are dropped, and wakers cloned, woken and dropped, outside all locks: they may use the channel
+//! that they are in. While a value is cloned only the other readers of this value wait (see `ring`).
 
-use std::any::Any;
 use std::fmt;
-use std::future::Future;
-use std::panic::resume_unwind;
-use std::pin::{Pin, pin};
-use std::sync::Arc;
-use std::task::{Context, Poll, Waker, ready};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::pin;
+use std::task::Waker;
 
-use gmp_executor::wait::WaitReason;
+use gmp_executor::loom::Arc;
 
 use crate::notify::Notify;
-use crate::primitives::{
-    AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering, poll_proceed, record,
-};
+use crate::primitives::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering};
 use crate::wait_list::{Drain, List, Node, WakeBatch, WakerSlot};
 use error::{RecvError, SendError, TryRecvError};
-use slot::{Slot, drop_quietly};
+use recv::Recv;
+use ring::{Loan, Ring};
 
+pub mod error;
 #[cfg(all(test, gmp_loom))]
 mod model;
-mod slot;
+mod recv;
+mod ring;
 #[cfg(all(test, not(gmp_loom)))]
 mod tests;
-
-/// What a panic carries.
-type Panic = Box<dyn Any + Send>;
-
-/// As in tokio; far more than there can be.
-const RECEIVERS_MAX: usize = usize::MAX >> 2;
+mod word;
 
 struct Shared<T> {
-    /// Their number is a power of two.
-    slots: Box<[Slot<T>]>,
+    ring: Ring<T>,
     tail: Mutex<Tail>,
     senders: AtomicUsize,
     weak_senders: AtomicUsize,
@@ -99,29 +90,22 @@ impl Waiter {
     unsafe fn dismiss(&self) -> Option<Waker> {
         // SAFETY: under the lock.
         let waker = unsafe { self.waker.replace(None) };
-        // Release: pairs with the Acquire in the drop of `Recv`. It comes last, by invariant 4.
+        // Release: pairs with the Acquire in the drop of `Recv`. It comes last, by invariant 3.
         self.is_queued.store(false, Ordering::Release);
         waker
     }
 }
 
 impl<T> Shared<T> {
-    fn slot(&self, position: u64) -> &Slot<T> {
-        &self.slots[position as usize & (self.slots.len() - 1)]
-    }
-
-    fn capacity(&self) -> u64 {
-        self.slots.len() as u64
-    }
-
-    fn subscribe(self: &Arc<Self>) -> Receiver<T> {
-        let mut tail = self.tail.lock();
-        assert!(tail.receivers != RECEIVERS_MAX, "max receivers");
+    #[track_caller]
+    fn subscribe(shared: &Arc<Self>) -> Receiver<T> {
+        let mut tail = shared.tail.lock();
+        assert!(tail.receivers < word::COUNT_MAX, "max receivers");
         tail.receivers += 1;
         let next = tail.position;
         drop(tail);
         Receiver {
-            shared: self.clone(),
+            shared: shared.clone(),
             next,
         }
     }
@@ -135,6 +119,15 @@ impl<T> Shared<T> {
 
     #[cold]
     fn wake_queue(&self, mut tail: MutexGuard<'_, Tail>) {
+        let mut batch = WakeBatch::new();
+        if let Some(node) = tail.waiters.pop_oldest() {
+            // SAFETY: under the lock, and just unlinked.
+            batch.push(unsafe { node.value().dismiss() });
+        }
+        if tail.waiters.is_empty() {
+            drop(tail);
+            return batch.wake();
+        }
         let guard = pin!(Node::new(Waiter::new()));
         // SAFETY: the guard is new, and `Wake` drains the ring to its end before it is dropped, which is
         // before the guard is.
@@ -145,7 +138,7 @@ impl<T> Shared<T> {
             is_done: false,
         };
         // The lock is already there for the first batch.
-        let mut batch = wake.next_batch(&mut tail);
+        wake.fill(&mut batch, &mut tail);
         drop(tail);
         batch.wake();
         wake.finish();
@@ -160,8 +153,7 @@ struct Wake<'a> {
 }
 
 impl Wake<'_> {
-    fn next_batch(&mut self, tail: &mut Tail) -> WakeBatch {
-        let mut batch = WakeBatch::new();
+    fn fill(&mut self, batch: &mut WakeBatch, tail: &mut Tail) {
         while !batch.is_full() {
             let Some(node) = self.ring.pop(&mut tail.waiters) else {
                 self.is_done = true;
@@ -170,12 +162,12 @@ impl Wake<'_> {
             // SAFETY: under the lock, and just unlinked.
             batch.push(unsafe { node.value().dismiss() });
         }
-        batch
     }
 
     fn finish(&mut self) {
         while !self.is_done {
-            let mut batch = self.next_batch(&mut self.tail.lock());
+            let mut batch = WakeBatch::new();
+            self.fill(&mut batch, &mut self.tail.lock());
             batch.wake();
         }
     }
@@ -255,8 +247,6 @@ impl<T> Sender<T> {
             capacity <= usize::MAX >> 1,
             "broadcast channel capacity exceeded `usize::MAX / 2`"
         );
-        let capacity = capacity.next_power_of_two() as u64;
-        let slots = (0..capacity).map(|index| Slot::new(index.wrapping_sub(capacity)));
         let tail = Tail {
             position: 0,
             receivers: 0,
@@ -265,7 +255,7 @@ impl<T> Sender<T> {
         };
         Sender {
             shared: Arc::new(Shared {
-                slots: slots.collect(),
+                ring: Ring::new(capacity.next_power_of_two()),
                 tail: Mutex::new(tail),
                 senders: AtomicUsize::new(1),
                 weak_senders: AtomicUsize::new(0),
@@ -291,7 +281,7 @@ impl<T> Sender<T> {
         }
         let position = tail.position;
         // Dropped at the end, outside the locks.
-        let _old = self.shared.slot(position).fill(position, receivers, value);
+        let _old = self.shared.ring.fill(position, receivers, value);
         tail.position = position.wrapping_add(1);
         self.shared.wake_waiters(tail);
         Ok(receivers)
@@ -301,10 +291,10 @@ impl<T> Sender<T> {
     ///
     /// # Panics
     ///
-    /// When there are more than `usize::MAX / 4` receivers.
+    /// When there are more than `usize::MAX / 8` receivers.
     #[track_caller]
     pub fn subscribe(&self) -> Receiver<T> {
-        self.shared.subscribe()
+        Shared::subscribe(&self.shared)
     }
 
     /// Makes a [`WeakSender`], which does not keep the channel open.
@@ -320,12 +310,12 @@ impl<T> Sender<T> {
         let tail = self.shared.tail.lock();
         // A receiver that has read a value has read, or missed, those before it: the spent slots are the
         // oldest ones.
-        let capacity = self.shared.capacity();
+        let capacity = self.shared.ring.capacity();
         let oldest = tail.position.wrapping_sub(capacity);
         let (mut low, mut high) = (0, capacity);
         while low < high {
             let middle = low + (high - low) / 2;
-            if self.shared.slot(oldest.wrapping_add(middle)).is_spent() {
+            if self.shared.ring.is_spent(oldest.wrapping_add(middle)) {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -338,7 +328,7 @@ impl<T> Sender<T> {
     pub fn is_empty(&self) -> bool {
         let tail = self.shared.tail.lock();
         let newest = tail.position.wrapping_sub(1);
-        self.shared.slot(newest).is_spent()
+        self.shared.ring.is_spent(newest)
     }
 
     /// How many receivers there are.
@@ -535,7 +525,7 @@ impl<T> Receiver<T> {
                 false => Stand::Empty,
             };
         }
-        let capacity = self.shared.capacity();
+        let capacity = self.shared.ring.capacity();
         match sent > capacity {
             true => Stand::Lagged(tail.position.wrapping_sub(capacity)),
             false => Stand::Sent,
@@ -548,10 +538,10 @@ impl<T: Clone> Receiver<T> {
     ///
     /// # Panics
     ///
-    /// When there are more than `usize::MAX / 4` receivers.
+    /// When there are more than `usize::MAX / 8` receivers.
     #[track_caller]
     pub fn resubscribe(&self) -> Self {
-        self.shared.subscribe()
+        Shared::subscribe(&self.shared)
     }
 
     /// Waits for the next value and reads it.
@@ -574,11 +564,7 @@ impl<T: Clone> Receiver<T> {
     ///
     /// See [`channel`].
     pub async fn recv(&mut self) -> Result<T, RecvError> {
-        Recv {
-            receiver: self,
-            node: Node::new(Waiter::new()),
-        }
-        .await
+        Recv::new(self).await
     }
 
     /// Reads the next value if there is one.
@@ -590,17 +576,26 @@ impl<T: Clone> Receiver<T> {
     /// # Panics
     ///
     /// As [`recv`](Receiver::recv).
+    #[inline]
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
+        if let Some(loan) = self.next() {
+            return Ok(loan.clone_value());
+        }
+        self.try_recv_again()
+    }
+
+    #[cold]
+    fn try_recv_again(&mut self) -> Result<T, TryRecvError> {
         loop {
-            if let Some(value) = self.read() {
-                return Ok(value);
-            }
             let stand = self.stand(&self.shared.tail.lock());
             match stand {
                 Stand::Sent => {}
                 Stand::Empty => return Err(TryRecvError::Empty),
                 Stand::Closed => return Err(TryRecvError::Closed),
                 Stand::Lagged(oldest) => return Err(TryRecvError::Lagged(self.skip_to(oldest))),
+            }
+            if let Some(loan) = self.next() {
+                return Ok(loan.clone_value());
             }
         }
     }
@@ -630,13 +625,13 @@ impl<T: Clone> Receiver<T> {
         gmp_executor::context::block_on_thread(self.recv())
     }
 
-    fn read(&mut self) -> Option<T> {
+    /// Takes the next value, if it is there, to be cloned. It counts as read, even if its `clone` panics.
+    #[inline]
+    fn next(&mut self) -> Option<Loan<'_, T>> {
         let position = self.next;
-        let slot = self.shared.slot(position);
-        let loan = slot.borrow(position)?;
-        // Before the clone, which may panic: this receiver has counted itself out.
+        let loan = self.shared.ring.borrow(position)?;
         self.next = position.wrapping_add(1);
-        Some(loan.clone_value())
+        Some(loan)
     }
 
     /// Goes on at `oldest`, and says how many values were missed.
@@ -654,12 +649,15 @@ impl<T> Drop for Receiver<T> {
         drop(tail);
         // What was overwritten needs no counting out; nor does what is sent from now on.
         let unread = end.wrapping_sub(self.next);
-        let kept = unread.min(self.shared.capacity());
+        let kept = unread.min(self.shared.ring.capacity());
         let mut panic = None;
         for back in (1..=kept).rev() {
-            let position = end.wrapping_sub(back);
-            let value = self.shared.slot(position).release(position);
-            drop_quietly(value, &mut panic);
+            let tail = self.shared.tail.lock();
+            let value = self.shared.ring.release(end.wrapping_sub(back));
+            drop(tail);
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
+                panic.get_or_insert(payload);
+            }
         }
         if is_last {
             self.shared.deserted.notify_waiters();
@@ -674,144 +672,4 @@ impl<T> fmt::Debug for Receiver<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("broadcast::Receiver")
     }
-}
-
-/// The future of [`Receiver::recv`].
-struct Recv<'a, T> {
-    receiver: &'a mut Receiver<T>,
-    node: Node<Waiter>,
-}
-
-impl<T: Clone> Recv<'_, T> {
-    fn poll_recv(&mut self, waker: &Waker) -> Poll<Result<T, RecvError>> {
-        loop {
-            if let Some(value) = self.receiver.read() {
-                return Poll::Ready(Ok(value));
-            }
-            match self.join(waker) {
-                Stand::Sent => {}
-                Stand::Empty => return Poll::Pending,
-                Stand::Closed => return Poll::Ready(Err(RecvError::Closed)),
-                Stand::Lagged(oldest) => {
-                    let missed = self.receiver.skip_to(oldest);
-                    return Poll::Ready(Err(RecvError::Lagged(missed)));
-                }
-            }
-        }
-    }
-
-    /// Joins those who wait, if there is nothing to read.
-    fn join(&self, waker: &Waker) -> Stand {
-        // Cloned before the lock is taken, and what is replaced is dropped after it: a waker is anybody's
-        // code.
-        let mut clone = Some(waker.clone());
-        let waiter = self.node.value();
-        let mut tail = self.receiver.shared.tail.lock();
-        let stand = self.receiver.stand(&tail);
-        if let Stand::Empty = stand {
-            // SAFETY: under the lock.
-            clone = unsafe { waiter.waker.replace(clone) };
-            // SAFETY: the node was never in a list of another lock.
-            if !unsafe { self.node.is_linked() } {
-                // Relaxed: others write it under the lock, and its future reads it.
-                waiter.is_queued.store(true, Ordering::Relaxed);
-                // SAFETY: the node is part of a pinned future, which unlinks it before it dies; the list
-                // is this channel's, used under its lock.
-                unsafe { tail.waiters.push(&self.node) };
-            }
-        }
-        drop(tail);
-        drop(clone);
-        stand
-    }
-}
-
-impl<T: Clone> Future for Recv<'_, T> {
-    type Output = Result<T, RecvError>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // SAFETY: nothing is moved out of it.
-        let this = unsafe { self.get_unchecked_mut() };
-        let coop = ready!(poll_proceed(cx));
-        let polled = this.poll_recv(cx.waker());
-        match polled {
-            Poll::Ready(_) => coop.made_progress(),
-            Poll::Pending => record(WaitReason::BroadcastRecv),
-        }
-        polled
-    }
-}
-
-impl<T> Drop for Recv<'_, T> {
-    fn drop(&mut self) {
-        let waiter = self.node.value();
-        // Acquire: pairs with the Release in `Waiter::dismiss`: who reads `false` is let go.
-        if !waiter.is_queued.load(Ordering::Acquire) {
-            return;
-        }
-        let mut tail = self.receiver.shared.tail.lock();
-        // SAFETY: the node was never in a list of another lock.
-        unsafe { tail.waiters.remove(&self.node) };
-    }
-}
-
-/// Errors of the channel in which every receiver sees every value.
-pub mod error {
-    use std::error::Error;
-    use std::fmt;
-
-    /// There is no receiver; the value comes back.
-    #[derive(Debug)]
-    pub struct SendError<T>(pub T);
-
-    impl<T> fmt::Display for SendError<T> {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("channel closed")
-        }
-    }
-
-    impl<T: fmt::Debug> Error for SendError<T> {}
-
-    /// Why [`recv`](super::Receiver::recv) has no value.
-    #[derive(Debug, PartialEq, Eq, Clone)]
-    pub enum RecvError {
-        /// Every sender is gone, and all values have been read.
-        Closed,
-        /// So many values were overwritten before they were read. The next call reads the oldest there is.
-        Lagged(u64),
-    }
-
-    impl fmt::Display for RecvError {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            match self {
-                RecvError::Closed => f.write_str("channel closed"),
-                RecvError::Lagged(missed) => write!(f, "channel lagged by {missed}"),
-            }
-        }
-    }
-
-    impl Error for RecvError {}
-
-    /// Why [`try_recv`](super::Receiver::try_recv) has no value.
-    #[derive(Debug, PartialEq, Eq, Clone)]
-    pub enum TryRecvError {
-        /// All values have been read, and there are senders.
-        Empty,
-        /// Every sender is gone, and all values have been read.
-        Closed,
-        /// So many values were overwritten before they were read. The next call reads the oldest there is.
-        Lagged(u64),
-    }
-
-    impl fmt::Display for TryRecvError {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            match self {
-                TryRecvError::Empty => f.write_str("channel empty"),
-                TryRecvError::Closed => f.write_str("channel closed"),
-                TryRecvError::Lagged(missed) => write!(f, "channel lagged by {missed}"),
-            }
-        }
-    }
-
-    impl Error for TryRecvError {}
 }
