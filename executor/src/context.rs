@@ -320,5 +320,5 @@ pub(crate) fn thread_token() -> usize {
 ///
 /// As `tokio::runtime::worker_index`. A task that waits, or blocks for long, may go on with another P.
 pub fn worker_index() -> Option<usize> {
-    hot(|hot| hot.m().and_then(M::p_index))
+    hot(|hot| hot.m().filter(|m| !m.borrows()).and_then(M::p_index))
 }

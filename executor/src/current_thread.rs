@@ -4,6 +4,7 @@
 //! poll their own futures, and one of them takes over when the driver leaves.
 
 use std::future::Future;
+use std::panic::Location;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -110,14 +111,16 @@ impl Wake for MainWaker {
 }
 
 /// Drives the runtime until `future` completes. The thread is in the runtime's context.
+#[track_caller]
 pub(crate) fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
+    let called_at = Location::caller();
     let mut future = pin!(future);
     let parker = ThreadParker::new();
     let waker = parker.waker();
     let mut cx = Context::from_waker(&waker);
     loop {
         if let Some(driving) = handle.inner().current_thread.try_drive(&waker) {
-            return drive(handle, driving, future);
+            return drive(handle, driving, future, called_at);
         }
         let polled = m::poll_main(waker.data(), || future.as_mut().poll(&mut cx));
         if let Poll::Ready(output) = polled {
@@ -127,7 +130,12 @@ pub(crate) fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
     }
 }
 
-fn drive<F: Future>(handle: &Handle, driving: Driving<'_>, mut future: Pin<&mut F>) -> F::Output {
+fn drive<F: Future>(
+    handle: &Handle,
+    driving: Driving<'_>,
+    mut future: Pin<&mut F>,
+    called_at: &'static Location<'static>,
+) -> F::Output {
     let scheduler = handle.scheduler();
     let main = Arc::new(MainWaker {
         woken: AtomicBool::new(true),
@@ -142,9 +150,11 @@ fn drive<F: Future>(handle: &Handle, driving: Driving<'_>, mut future: Pin<&mut 
     let _held = Held(&m);
     loop {
         if main.take() {
-            let polled = m.outside(|| m::poll_main(waker.data(), || future.as_mut().poll(&mut cx)));
+            let (polled, _kept) = m.poll_outside(called_at, || {
+                m::poll_main(waker.data(), || future.as_mut().poll(&mut cx))
+            });
             if let Poll::Ready(output) = polled {
-                context::wake_deferred();
+                m.wake_deferred();
                 return output;
             }
         }

@@ -355,6 +355,9 @@ impl Handle {
             panic!("{CANNOT_START}");
         };
         let _context = self.enter();
+        if !self.scheduler().is_multi_thread() {
+            return context::park_on(future);
+        }
         if size_of::<F>() > task::BOX_ABOVE {
             crate::block_on::multi_thread(self, Box::pin(future))
         } else {

@@ -183,6 +183,19 @@ impl Idle {
         self.transition(|bits, p| (bits & idle_bit(p) != 0).then_some(bits & !idle_bit(p)))
     }
 
+    /// Clears the idle bit of P `p` for a wake-up of its M, which counts as spinning; says whether it
+    /// was set.
+    #[must_use]
+    pub(crate) fn claim_this(&self, p: usize) -> bool {
+        // SeqCst: counted before it is claimed, as in `submit`.
+        self.spinning.fetch_add(1, Ordering::SeqCst);
+        let claimed = self.word(p).fetch_and(!idle_bit(p), Ordering::SeqCst) & idle_bit(p) != 0;
+        if !claimed {
+            self.found_work();
+        }
+        claimed
+    }
+
     /// Takes an idle P for a thread in `block_on`; its watcher stays.
     pub(crate) fn borrow(&self) -> Option<usize> {
         self.transition(|bits, p| {
@@ -255,13 +268,22 @@ impl Idle {
     }
 
     /// The M of P `p` does not wait after all and goes on spinning; also if it was claimed meanwhile.
-    pub(crate) fn cancel_park(&self, p: usize) {
+    /// `false` when the P was borrowed meanwhile: the M has to wait, and to submit what it has seen.
+    #[must_use]
+    pub(crate) fn cancel_park(&self, p: usize) -> bool {
         // SeqCst: the count rises before the bit falls, so that at no moment neither shows.
         self.spinning.fetch_add(1, Ordering::SeqCst);
-        let before = self.word(p).fetch_and(!idle_bit(p), Ordering::SeqCst);
-        if before & idle_bit(p) == 0 {
-            // Claimed: counted by the claimer too.
-            self.spinning.fetch_sub(1, Ordering::SeqCst);
+        match self.wake(p) {
+            Woken::Alone => true,
+            // Counted by the claimer too.
+            Woken::Claimed => {
+                self.spinning.fetch_sub(1, Ordering::SeqCst);
+                true
+            }
+            Woken::Borrowed => {
+                self.found_work();
+                false
+            }
         }
     }
 
@@ -313,7 +335,7 @@ mod tests {
         assert_eq!(idle.submit(), None);
         assert!(idle.need_spinning());
         assert_eq!(idle.park(35, false), Parking::Spin);
-        idle.cancel_park(35);
+        assert!(idle.cancel_park(35));
         assert_eq!(idle.park(35, true), Parking::Recheck);
         assert_eq!(idle.count(), 1);
         assert_eq!(idle.submit(), Some(35));
@@ -386,7 +408,9 @@ mod model {
                     Parking::Wait => return,
                     Parking::Recheck if self.queue.load(Ordering::Relaxed) == 0 => return,
                     Parking::Recheck | Parking::Spin => {
-                        self.idle.cancel_park(0);
+                        if !self.idle.cancel_park(0) {
+                            return;
+                        }
                         spinning = true;
                     }
                 }
@@ -429,6 +453,33 @@ mod model {
             world.submit();
             m.join().expect("the M");
             world.check();
+        });
+    }
+
+    /// A thread in `block_on` borrows the P while its M parks: never two that think it is theirs.
+    #[test]
+    fn model_borrow_against_park() {
+        loom::model(|| {
+            let world = World::new();
+            let held = Arc::new(AtomicUsize::new(1));
+            assert!(world.idle.start_spinning());
+            let m = {
+                let (world, held) = (world.clone(), held.clone());
+                thread::spawn(move || {
+                    held.fetch_sub(1, Ordering::Relaxed);
+                    let parking = world.idle.park(0, true);
+                    assert_eq!(parking, Parking::Recheck);
+                    if world.idle.cancel_park(0) {
+                        assert_eq!(held.fetch_add(1, Ordering::Relaxed), 0, "two holders");
+                    }
+                })
+            };
+            if world.idle.borrow() == Some(0) {
+                assert_eq!(held.fetch_add(1, Ordering::Relaxed), 0, "two holders");
+                held.fetch_sub(1, Ordering::Relaxed);
+                world.idle.give_back(0);
+            }
+            m.join().expect("the M");
         });
     }
 

@@ -13,7 +13,7 @@
 //!   collected and go to the tail of the queue in order.
 
 use std::cell::{Cell, RefCell};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -48,6 +48,8 @@ const NO_P: usize = usize::MAX;
 pub(crate) struct Record {
     pub(crate) id: u64,
     pub(crate) tenure: Tenure,
+    /// It is a thread in `block_on`, which borrows its Ps.
+    borrows: bool,
     /// The slice is over: the next budget check fails.
     preempt: AtomicBool,
     pub(crate) cpu_clock: CpuClock,
@@ -58,6 +60,10 @@ pub(crate) struct Record {
 }
 
 impl Record {
+    pub(crate) fn borrows(&self) -> bool {
+        self.borrows
+    }
+
     /// The slice of this M's task is over.
     pub(crate) fn preempt(&self) {
         self.preempt.store(true, Ordering::Relaxed);
@@ -154,11 +160,21 @@ impl Clock {
 
 impl M {
     pub(crate) fn new(scheduler: Arc<Scheduler>) -> M {
+        M::make(scheduler, false)
+    }
+
+    /// The M of a thread in `block_on` of a multi-thread runtime.
+    pub(crate) fn borrower(scheduler: Arc<Scheduler>) -> M {
+        M::make(scheduler, true)
+    }
+
+    fn make(scheduler: Arc<Scheduler>, borrows: bool) -> M {
         static IDS: AtomicU64 = AtomicU64::new(0);
         let id = IDS.fetch_add(1, Ordering::Relaxed);
         let record = Arc::new(Record {
             id,
             tenure: Tenure::new(),
+            borrows,
             preempt: AtomicBool::new(false),
             cpu_clock: CpuClock::of_this_thread(),
             retaken: Mutex::new(None),
@@ -224,6 +240,70 @@ impl M {
         self.record.preempt.store(false, Ordering::Relaxed);
         self.scheduler.ps[p].set_holder(Some(self.record.clone()));
         self.busy_since.set(Instant::now());
+    }
+
+    pub(crate) fn borrows(&self) -> bool {
+        self.record.borrows
+    }
+
+    /// Borrows an idle P, if there is one, whose watcher stays where it is.
+    pub(crate) fn borrow(&self) -> bool {
+        let Some(p) = self.scheduler.idle.borrow() else {
+            return false;
+        };
+        self.record.tenure.begin(p);
+        self.p.set(p);
+        self.record.preempt.store(false, Ordering::Relaxed);
+        self.scheduler.ps[p].lend(self.record.clone());
+        self.busy_since.set(Instant::now());
+        self.scheduler.monitor.activity();
+        true
+    }
+
+    /// Takes the G out of runnext that the last poll left there, if `trusted` says so of where it was
+    /// spawned and nothing else is queued. Inside.
+    pub(crate) fn take_runnext_if(
+        &self,
+        trusted: impl FnOnce(&'static Location<'static>) -> bool,
+    ) -> Option<G> {
+        let g = self.p().runnext.take()?;
+        if self.queue().is_empty() && trusted(g.metadata().location()) {
+            return Some(g);
+        }
+        let none = self.p().runnext.put(g);
+        debug_assert!(none.is_none(), "only the holder fills runnext");
+        None
+    }
+
+    /// Where the G in runnext was spawned. Inside.
+    pub(crate) fn runnext_location(&self) -> Option<&'static Location<'static>> {
+        let g = self.p().runnext.take()?;
+        let location = g.metadata().location();
+        let none = self.p().runnext.put(g);
+        debug_assert!(none.is_none(), "only the holder fills runnext");
+        Some(location)
+    }
+
+    /// When the M of P `p` has to fire timers next. Inside.
+    pub(crate) fn next_deadline(&self, p: usize) -> Option<Instant> {
+        let timeout = self.scheduler.timers()?.park_timeout(p)?;
+        Instant::now().checked_add(timeout)
+    }
+
+    /// Wakes what the last poll deferred. Inside.
+    pub(crate) fn wake_deferred(&self) {
+        self.batching.set(true);
+        context::wake_deferred();
+        self.batching.set(false);
+        match self.p_index() {
+            Some(_) => self.flush_batch(),
+            None => self.flush_to_global(),
+        }
+    }
+
+    /// User code that ran outside has unwound.
+    pub(crate) fn comes_back(&self) -> Entry {
+        self.enter()
     }
 
     /// Gives the P up, inside, and returns it.
@@ -298,16 +378,35 @@ impl M {
         entry
     }
 
-    /// Runs user code that is no G, with the P kept: nobody retakes on `current_thread`.
-    pub(crate) fn outside<R>(&self, f: impl FnOnce() -> R) -> R {
+    /// Runs user code that is no G; says whether the P is still this M's.
+    pub(crate) fn outside<R>(&self, f: impl FnOnce() -> R) -> (R, Entry) {
         self.record.tenure.leave();
         let result = f();
-        let _kept = self.enter();
-        result
+        (result, self.enter())
+    }
+
+    /// Polls the future of `block_on`, called at `location`; says whether the P is still this M's, if
+    /// it had one.
+    pub(crate) fn poll_outside<R>(
+        &self,
+        location: &'static Location<'static>,
+        poll: impl FnOnce() -> R,
+    ) -> (R, Entry) {
+        if self.p_index().is_some() {
+            self.p().poll_begins(location, true);
+        }
+        let (result, entry) = self.outside(poll);
+        self.record.preempt.store(false, Ordering::Relaxed);
+        (result, entry)
+    }
+
+    /// Whether anything is queued on the P. Inside.
+    pub(crate) fn has_queued(&self) -> bool {
+        !self.p().runnext.is_empty() || !self.queue().is_empty()
     }
 
     /// The M came back from a poll without its P: what the poll left to do goes to the global queue.
-    fn finish_without_p(&self) {
+    pub(crate) fn finish_without_p(&self) {
         self.sweep.now();
         let note = self.record.retaken.lock().take();
         if let Some(note) = note {
@@ -607,9 +706,14 @@ impl M {
             Parking::Wait => {}
             Parking::Recheck if !scheduler.has_work() => {}
             Parking::Recheck | Parking::Spin => {
-                scheduler.idle.cancel_park(p);
-                self.spinning.set(true);
-                return;
+                if scheduler.idle.cancel_park(p) {
+                    self.spinning.set(true);
+                    return;
+                }
+                // Borrowed meanwhile: somebody else has to go for what there is.
+                if scheduler.has_work() {
+                    scheduler.submit();
+                }
             }
         }
         self.count_park();
@@ -619,7 +723,7 @@ impl M {
             match scheduler.idle.wake(p) {
                 Woken::Claimed => break true,
                 Woken::Alone => break false,
-                Woken::Borrowed => self.flush_to_global(),
+                Woken::Borrowed => self.watch_for_borrower(p),
             }
         };
         self.spinning.set(claimed);
@@ -641,7 +745,7 @@ impl M {
         context::wake_deferred();
         self.batching.set(false);
         self.flush_batch();
-        !self.p().runnext.is_empty() || !self.queue().is_empty()
+        self.has_queued()
     }
 
     fn count_park(&self) {
@@ -665,6 +769,18 @@ impl M {
         }
         let timeout = scheduler.timers().and_then(|timers| timers.park_timeout(p));
         let _ = scheduler.netpoll().poll(p, p, timeout);
+    }
+
+    /// The wait ended while a thread in `block_on` uses the P: its timers and sockets are looked after.
+    fn watch_for_borrower(&self, p: usize) {
+        if let Some(timers) = self.scheduler.timers() {
+            timers.fire(p);
+        }
+        self.flush_to_global();
+        if self.scheduler.is_closing() {
+            // Waits do not block any more, and the borrower is in user code.
+            std::thread::sleep(LOOK_EVERY);
+        }
     }
 
     /// What was readied while somebody else has the P goes where anybody finds it.

@@ -356,9 +356,14 @@ impl Watch {
         computes: bool,
     ) {
         let scheduler = &self.scheduler;
-        // First the thread, then the P: a P without a thread would be worse than what we have.
-        let Some(reserved) = scheduler.pool.reserve(scheduler) else {
-            return;
+        // First the thread, then the P: a P without a thread would be worse than what we have. A
+        // borrowed P has a watcher.
+        let reserved = match record.borrows() {
+            true => None,
+            false => match scheduler.pool.reserve(scheduler) {
+                Some(reserved) => Some(reserved),
+                None => return,
+            },
         };
         // Before the P: the M may come back the moment it is gone, and wants to know.
         record.note_retaken(Some(Retaken {
@@ -369,14 +374,22 @@ impl Watch {
         let same_poll = || state.polltick.load(Ordering::Relaxed) == polltick;
         if !record.tenure.take(p, same_poll) {
             record.note_retaken(None);
-            return scheduler.pool.release(reserved);
+            if let Some(reserved) = reserved {
+                scheduler.pool.release(reserved);
+            }
+            return;
         }
         if computes {
             scheduler.monitor.computing.fetch_add(1, Ordering::Relaxed);
         }
         bump(&state.stats.retakes, 1);
-        state.set_holder(None);
-        reserved.hold(p);
+        match reserved {
+            Some(reserved) => {
+                state.set_holder(None);
+                reserved.hold(p);
+            }
+            None => scheduler.return_borrowed(p, true),
+        }
     }
 
     /// A poll that was seen to last is over, and its P was not taken away.

@@ -31,9 +31,16 @@ pub(crate) struct P {
     pub(crate) end_slice: AtomicBool,
     /// Where the task was spawned that is being polled; null between polls of the scheduler's own.
     location: AtomicPtr<Location<'static>>,
-    /// The M that holds the P, or watches it while the P is idle.
-    holder: Mutex<Option<Arc<Record>>>,
+    /// The M that holds the P, or watches it while the P is idle; and the one that watches while a
+    /// thread in `block_on` has borrowed it.
+    holder: Mutex<Holder>,
     pub(crate) stats: Stats,
+}
+
+#[derive(Default)]
+struct Holder {
+    record: Option<Arc<Record>>,
+    watcher: Option<Arc<Record>>,
 }
 
 /// What a P counts. Cumulative.
@@ -79,7 +86,7 @@ impl P {
             slow_poll: AtomicU32::new(0),
             end_slice: AtomicBool::new(false),
             location: AtomicPtr::new(ptr::null_mut()),
-            holder: Mutex::new(None),
+            holder: Mutex::new(Holder::default()),
             stats: Stats::default(),
         }
     }
@@ -110,11 +117,23 @@ impl P {
     }
 
     pub(crate) fn set_holder(&self, record: Option<Arc<Record>>) {
-        *self.holder.lock() = record;
+        self.holder.lock().record = record;
+    }
+
+    /// A thread in `block_on` uses the P.
+    pub(crate) fn lend(&self, borrower: Arc<Record>) {
+        let mut holder = self.holder.lock();
+        holder.watcher = holder.record.replace(borrower);
+    }
+
+    /// The P is its watcher's again.
+    pub(crate) fn take_back(&self) {
+        let mut holder = self.holder.lock();
+        holder.record = holder.watcher.take();
     }
 
     pub(crate) fn holder(&self) -> Option<Arc<Record>> {
-        self.holder.lock().clone()
+        self.holder.lock().record.clone()
     }
 
     /// Whether the P has Gs queued that somebody else may take.

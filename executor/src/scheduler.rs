@@ -108,6 +108,20 @@ impl Scheduler {
         self.monitor.activity();
     }
 
+    /// Gives a borrowed P back to its watcher, and wakes that if there is something for it.
+    pub(crate) fn return_borrowed(&self, p: usize, look_at_timers: bool) {
+        let state = &*self.ps[p];
+        state.take_back();
+        self.idle.give_back(p);
+        if !state.runnext.is_empty() || !state.queue.is_empty() {
+            if self.idle.claim_this(p) {
+                self.wake_m(p);
+            }
+        } else if look_at_timers {
+            self.netpoll.notify(p);
+        }
+    }
+
     /// Queues a G that was readied by a thread that holds no P of this runtime.
     #[cold]
     pub(crate) fn inject(&self, g: G) {

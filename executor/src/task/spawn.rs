@@ -93,10 +93,14 @@ where
 fn hand_off() {
     let handed = context::hot(|hot| {
         let m = hot.m()?;
-        Some((m.hand_off()?, m.shared_scheduler()))
+        Some((m.hand_off()?, m.borrows(), m.shared_scheduler()))
     });
-    if let Some((p, scheduler)) = handed {
-        scheduler.ps[p].set_holder(None);
-        scheduler.pool.hold(&scheduler, p);
+    match handed {
+        Some((p, true, scheduler)) => scheduler.return_borrowed(p, true),
+        Some((p, false, scheduler)) => {
+            scheduler.ps[p].set_holder(None);
+            scheduler.pool.hold(&scheduler, p);
+        }
+        None => {}
     }
 }
