@@ -175,3 +175,179 @@ impl<S: Source> Wake for Watch<S> {
         self.look();
     }
 }
+
+#[cfg(all(test, not(gmp_loom)))]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use gmp_executor::{Config, Flavor, Runtime};
+
+    const LIMIT: Duration = Duration::from_secs(60);
+
+    fn runtime() -> Runtime {
+        let mut config = Config::new(Flavor::MultiThread, 2);
+        config.netpoll = Some(Arc::new(gmp_net::Netpoll::new(2).unwrap()));
+        Runtime::new(config).unwrap()
+    }
+
+    /// Reads what is there and sends it; has enough when it reads a `.`.
+    struct Reader {
+        sender: mpsc::Sender<Vec<u8>>,
+        calls: Arc<AtomicUsize>,
+    }
+
+    impl Source for Reader {
+        fn readable(&mut self, fd: &OwnedFd) -> Verdict {
+            self.calls.fetch_add(1, Ordering::Relaxed);
+            let mut bytes = [0; 64];
+            loop {
+                match rustix::io::read(fd, &mut bytes) {
+                    Ok(n) => self.sender.send(bytes[..n].to_vec()).unwrap(),
+                    Err(_) => return Verdict::Again,
+                }
+                if bytes[0] == b'.' {
+                    return Verdict::Enough;
+                }
+            }
+        }
+
+        fn abandoned(self) {
+            self.sender.send(b"abandoned".to_vec()).unwrap();
+        }
+    }
+
+    struct Watched {
+        watch: Arc<Watch<Reader>>,
+        calls: Arc<AtomicUsize>,
+        received: mpsc::Receiver<Vec<u8>>,
+        peer: std::os::unix::net::UnixStream,
+    }
+
+    fn watched(rt: &Runtime) -> Watched {
+        let (ours, peer) = std::os::unix::net::UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        let (sender, received) = mpsc::channel();
+        let calls = Arc::<AtomicUsize>::default();
+        let reader = Reader {
+            sender,
+            calls: calls.clone(),
+        };
+        let _entered = rt.enter();
+        let Ok(watch) = Watch::new(ours.into(), reader) else {
+            panic!("the socket was not registered");
+        };
+        watch.look();
+        Watched {
+            watch,
+            calls,
+            received,
+            peer,
+        }
+    }
+
+    #[test]
+    fn the_source_is_called_for_each_edge_by_an_idle_runtime() {
+        let rt = runtime();
+        let mut watched = watched(&rt);
+        for i in 0..100u8 {
+            watched.peer.write_all(&[b'a' + i % 26]).unwrap();
+            let read = watched.received.recv_timeout(LIMIT).unwrap();
+            assert_eq!(read, [b'a' + i % 26]);
+        }
+        assert!(!watched.watch.is_over());
+    }
+
+    #[test]
+    fn enough_closes_the_descriptor() {
+        let rt = runtime();
+        let mut watched = watched(&rt);
+        watched.peer.write_all(b".").unwrap();
+        assert_eq!(watched.received.recv_timeout(LIMIT).unwrap(), b".");
+        // The end of the stream: nobody holds the other end any more.
+        assert_eq!(watched.peer.read(&mut [0; 8]).unwrap(), 0);
+        assert!(watched.watch.is_over());
+        watched.watch.look();
+        // The circle of references is broken: this is the last one.
+        let start = std::time::Instant::now();
+        while Arc::strong_count(&watched.watch) > 1 {
+            assert!(start.elapsed() < LIMIT);
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn the_shutdown_abandons_the_source() {
+        let rt = runtime();
+        let mut watched = watched(&rt);
+        drop(rt);
+        assert_eq!(watched.received.recv_timeout(LIMIT).unwrap(), b"abandoned");
+        assert_eq!(watched.peer.read(&mut [0; 8]).unwrap(), 0);
+        assert!(watched.watch.is_over());
+    }
+
+    #[test]
+    fn one_thread_looks_at_a_time_and_no_byte_is_missed() {
+        let rt = runtime();
+        let mut watched = watched(&rt);
+        let lookers: Vec<_> = (0..4)
+            .map(|_| {
+                let watch = watched.watch.clone();
+                std::thread::spawn(move || {
+                    while !watch.is_over() {
+                        watch.look();
+                    }
+                })
+            })
+            .collect();
+        for _ in 0..2000 {
+            watched.peer.write_all(b"x").unwrap();
+        }
+        let mut received = 0;
+        while received < 2000 {
+            received += watched.received.recv_timeout(LIMIT).unwrap().len();
+        }
+        watched.peer.write_all(b".").unwrap();
+        for looker in lookers {
+            looker.join().unwrap();
+        }
+        assert_eq!(received, 2000);
+        assert!(watched.calls.load(Ordering::Relaxed) >= 1);
+    }
+
+    #[test]
+    fn a_source_may_look_again_from_within() {
+        struct Nested(Option<Arc<Watch<Nested>>>, mpsc::Sender<()>);
+        impl Source for Nested {
+            fn readable(&mut self, fd: &OwnedFd) -> Verdict {
+                if let Some(watch) = &self.0 {
+                    watch.look();
+                }
+                match rustix::io::read(fd, &mut [0; 8]) {
+                    Ok(_) => {
+                        self.1.send(()).unwrap();
+                        Verdict::Enough
+                    }
+                    Err(_) => Verdict::Again,
+                }
+            }
+        }
+        let rt = runtime();
+        let (ours, mut peer) = std::os::unix::net::UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        let (sender, received) = mpsc::channel();
+        let watch = {
+            let _entered = rt.enter();
+            Watch::new(ours.into(), Nested(None, sender)).ok().unwrap()
+        };
+        if let State::Waiting(_, source) = &mut *watch.state.lock() {
+            source.0 = Some(watch.clone());
+        }
+        watch.look();
+        peer.write_all(b"x").unwrap();
+        received.recv_timeout(LIMIT).unwrap();
+    }
+}

@@ -52,6 +52,8 @@ mod notice;
 mod orphan;
 mod pipes;
 mod reaper;
+#[cfg(all(test, not(gmp_loom)))]
+mod tests;
 
 pub use self::child::Child;
 pub use self::command::Command;

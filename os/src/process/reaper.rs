@@ -35,6 +35,14 @@ impl Reaper {
         }
     }
 
+    #[cfg(all(test, not(gmp_loom)))]
+    pub(super) fn with_notice(child: StdChild, notice: Notice) -> Reaper {
+        Reaper {
+            child: Some(child),
+            notice: Some(notice),
+        }
+    }
+
     /// Arranges to be told of the child's end by the runtime behind `handle`, the current one.
     ///
     /// # Errors

@@ -171,3 +171,13 @@ pub(crate) fn own_output(stdout: &[u8]) -> &[u8] {
         .expect("the helper has begun");
     &stdout[at + begin.len()..]
 }
+
+/// Reads until the output that is the helper's own begins.
+pub(crate) fn await_begin(stdout: &mut impl std::io::Read) {
+    let mut seen = Vec::new();
+    while !seen.ends_with(BEGIN.as_bytes()) {
+        let mut byte = [0];
+        stdout.read_exact(&mut byte).unwrap();
+        seen.push(byte[0]);
+    }
+}
