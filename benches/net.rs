@@ -2,6 +2,8 @@
 //!
 //! `cargo bench --bench net [-- PATTERN…]`; `ROUNDS=15` for more samples.
 
+#![expect(unreachable_pub, reason = "a benchmark is a program of its own")]
+
 mod common;
 
 use common::{WORKERS, Workload, per_operation};

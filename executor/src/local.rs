@@ -135,7 +135,7 @@ impl LocalShared {
     }
 
     fn next_g(&self, tick: usize) -> Option<G> {
-        if tick % REMOTE_INTERVAL == 0
+        if tick.is_multiple_of(REMOTE_INTERVAL)
             && let Some(g) = self.pop_remote()
         {
             return Some(g);

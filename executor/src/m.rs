@@ -659,12 +659,12 @@ impl M {
         let other = &*scheduler.ps[victim];
         let stats = &self.p().stats;
         // A lone G is left to its P, which is about to take it, until the last pass.
-        if other.queue.len() > 1 || (last_pass && !other.queue.is_empty()) {
-            if let Some(g) = other.queue.steal_half(self.queue()) {
-                bump(&stats.steal_operations, 1);
-                bump(&stats.steals, self.queue().len() as u64 + 1);
-                return Some(g);
-            }
+        if (other.queue.len() > 1 || (last_pass && !other.queue.is_empty()))
+            && let Some(g) = other.queue.steal_half(self.queue())
+        {
+            bump(&stats.steal_operations, 1);
+            bump(&stats.steals, self.queue().len() as u64 + 1);
+            return Some(g);
         }
         if !last_pass || scheduler.idle.is_idle(victim) {
             return None;

@@ -1,5 +1,10 @@
 //! Child processes: starting, waiting, killing, pipes, and that nobody stays behind as a zombie.
 
+#![allow(
+    clippy::multiple_unsafe_ops_per_block,
+    reason = "system calls that a test makes side by side, without pointers"
+)]
+
 mod common;
 
 use std::collections::HashMap;

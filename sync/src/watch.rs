@@ -233,17 +233,11 @@ impl<T> Receiver<T> {
     /// # Cancel safety
     ///
     /// Dropping the future loses nothing, but what `f` was asked about counts as seen.
-    pub async fn wait_for(
-        &mut self,
-        f: impl FnMut(&T) -> bool,
-    ) -> Result<Ref<'_, T>, RecvError> {
+    pub async fn wait_for(&mut self, f: impl FnMut(&T) -> bool) -> Result<Ref<'_, T>, RecvError> {
         cooperative(self.wait_until(f)).await
     }
 
-    async fn wait_until(
-        &mut self,
-        mut f: impl FnMut(&T) -> bool,
-    ) -> Result<Ref<'_, T>, RecvError> {
+    async fn wait_until(&mut self, mut f: impl FnMut(&T) -> bool) -> Result<Ref<'_, T>, RecvError> {
         let mut closed = false;
         loop {
             {

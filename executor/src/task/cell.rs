@@ -113,8 +113,10 @@ impl VTable {
 ///
 /// The caller set RUNNING (rule 1).
 unsafe fn poll<F: Future>(header: NonNull<Header>, cx: &mut Context<'_>) -> bool {
+    // SAFETY: ours is a live cell.
+    let stage = unsafe { stage::<F>(header) };
     // SAFETY: the cell is alive; only its `stage` is borrowed, and by rule 1 only here.
-    let stage = unsafe { &mut *stage::<F>(header) };
+    let stage = unsafe { &mut *stage };
     let Stage::Future(future) = &mut *stage else {
         unreachable!("a G is polled after it is done");
     };
@@ -140,8 +142,10 @@ unsafe fn poll<F: Future>(header: NonNull<Header>, cx: &mut Context<'_>) -> bool
 ///
 /// The caller set RUNNING (rule 1).
 unsafe fn cancel<F: Future>(header: NonNull<Header>) {
+    // SAFETY: ours is a live cell.
+    let stage = unsafe { stage::<F>(header) };
     // SAFETY: as in `poll`.
-    let stage = unsafe { &mut *stage::<F>(header) };
+    let stage = unsafe { &mut *stage };
     let dropped = drop_stage(stage);
     // SAFETY: the cell is alive.
     let id = unsafe { header.as_ref() }.meta.id();
@@ -155,8 +159,10 @@ unsafe fn cancel<F: Future>(header: NonNull<Header>) {
 ///
 /// The output is the caller's (rule 2), and `to` a place for a `Result<F::Output, JoinError>`.
 unsafe fn take_output<F: Future>(header: NonNull<Header>, to: *mut ()) {
+    // SAFETY: ours is a live cell.
+    let stage = unsafe { stage::<F>(header) };
     // SAFETY: the cell is alive and its stage the caller's.
-    let stage = unsafe { &mut *stage::<F>(header) };
+    let stage = unsafe { &mut *stage };
     let Stage::Output(output) = std::mem::replace(stage, Stage::Gone) else {
         panic!("JoinHandle polled after completion");
     };
@@ -168,12 +174,17 @@ unsafe fn take_output<F: Future>(header: NonNull<Header>, to: *mut ()) {
 ///
 /// The output is the caller's (rule 2).
 unsafe fn drop_output<F: Future>(header: NonNull<Header>) {
+    // SAFETY: ours is a live cell.
+    let stage = unsafe { stage::<F>(header) };
     // SAFETY: the cell is alive and its stage the caller's.
-    let stage = unsafe { &mut *stage::<F>(header) };
+    let stage = unsafe { &mut *stage };
     // An output that nobody wanted may panic while it is dropped: that is nobody's failure.
     let _ = drop_stage(stage);
 }
 
+/// # Safety
+///
+/// The cell is alive.
 unsafe fn join_waker<F: Future>(header: NonNull<Header>) -> NonNull<UnsafeCell<Option<Waker>>> {
     let cell = header.cast::<Cell<F>>().as_ptr();
     // SAFETY: the field of a live cell; no reference is made.
@@ -191,6 +202,9 @@ unsafe fn dealloc<F: Future>(header: NonNull<Header>) {
     let _ = drop_stage(cell.stage.get_mut());
 }
 
+/// # Safety
+///
+/// The cell is alive.
 unsafe fn stage<F: Future>(header: NonNull<Header>) -> *mut Stage<F> {
     let cell = header.cast::<Cell<F>>().as_ptr();
     // SAFETY: the field of a live cell.

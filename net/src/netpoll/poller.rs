@@ -137,10 +137,10 @@ impl Poller {
 
     pub(super) fn fetch(&self, timeout: Option<Duration>, buffers: &mut Buffers) -> io::Result<()> {
         let events = &mut buffers.events;
-        if timeout != Some(Duration::ZERO) {
-            if let Some(_waiting) = self.wakeup.begin_wait() {
-                return self.selector_wait(events, self.max_waiting, timeout);
-            }
+        if timeout != Some(Duration::ZERO)
+            && let Some(_waiting) = self.wakeup.begin_wait()
+        {
+            return self.selector_wait(events, self.max_waiting, timeout);
         }
         self.selector_wait(events, self.max_busy, Some(Duration::ZERO))?;
         if events.was_woken() && self.wakeup.took_edge() {

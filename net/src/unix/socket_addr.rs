@@ -54,10 +54,10 @@ impl SocketAddr {
     /// The address the kernel told; it tells none for a socket without a name.
     pub(super) fn from_kernel(addr: &SockAddr) -> SocketAddr {
         #[cfg(any(target_os = "linux", target_os = "android"))]
-        if let Some(name) = addr.as_abstract_namespace() {
-            if let Ok(addr) = net::SocketAddr::from_abstract_name(name) {
-                return SocketAddr(addr);
-            }
+        if let Some(name) = addr.as_abstract_namespace()
+            && let Ok(addr) = net::SocketAddr::from_abstract_name(name)
+        {
+            return SocketAddr(addr);
         }
         // Linux lets a socket be bound to a path that leaves no room for a terminator, and the
         // standard library has no such address: the socket passes for unnamed then.

@@ -25,9 +25,10 @@
 
 use std::hint::spin_loop;
 use std::mem::needs_drop;
-use std::sync::{OnceLock, PoisonError};
+use std::ptr;
+use std::sync::PoisonError;
 
-use gmp_executor::loom::{AtomicU64, Condvar, Mutex, Ordering, UnsafeCell};
+use gmp_executor::loom::{AtomicPtr, AtomicU64, Condvar, Mutex, Ordering, UnsafeCell};
 
 use super::word::{Abandon, Done, Release, Take, Word};
 
@@ -49,9 +50,11 @@ pub(super) struct Ring<T> {
 
 struct Slot<T> {
     place: Place<T>,
-    /// More of the same.
-    spare: OnceLock<Box<Slot<T>>>,
+    spare: Spare<T>,
 }
+
+/// More places of a slot: a boxed slot, or null. Once there it stays, by invariant 3.
+struct Spare<T>(AtomicPtr<Slot<T>>);
 
 struct Place<T> {
     word: Word,
@@ -199,7 +202,7 @@ impl<T> Slot<T> {
                 position: AtomicU64::new(VACANT),
                 value: UnsafeCell::new(None),
             },
-            spare: OnceLock::new(),
+            spare: Spare(AtomicPtr::new(ptr::null_mut())),
         }
     }
 
@@ -220,9 +223,40 @@ impl<T> Slot<T> {
     fn take_vacant(&self) -> &Place<T> {
         let mut slot = self;
         while slot.place.word.take() != Take::Taken {
-            slot = slot.spare.get_or_init(|| Box::new(Slot::new()));
+            slot = slot.spare.get_or_add();
         }
         &slot.place
+    }
+}
+
+impl<T> Spare<T> {
+    #[inline]
+    fn get(&self) -> Option<&Slot<T>> {
+        // Acquire: pairs with the Release in `get_or_add`.
+        let slot = self.0.load(Ordering::Acquire);
+        // SAFETY: it is null, or a box that was leaked into here and lives as long as `self`.
+        unsafe { slot.as_ref() }
+    }
+
+    /// Under the tail's lock: nobody else adds.
+    fn get_or_add(&self) -> &Slot<T> {
+        if self.get().is_none() {
+            let slot = Box::into_raw(Box::new(Slot::new()));
+            // Release: pairs with the Acquire in `get`.
+            self.0.store(slot, Ordering::Release);
+        }
+        self.get().expect("a spare slot was added")
+    }
+}
+
+impl<T> Drop for Spare<T> {
+    fn drop(&mut self) {
+        // Relaxed: whoever drops it has come after all others.
+        let slot = self.0.load(Ordering::Relaxed);
+        if !slot.is_null() {
+            // SAFETY: `get_or_add` leaked it, and nobody can look at it any more.
+            drop(unsafe { Box::from_raw(slot) });
+        }
     }
 }
 

@@ -188,12 +188,9 @@ impl Capacity {
         let head = self.head.0.load(Ordering::Acquire);
         // Relaxed: a copy. Not a store, which after a very long sleep would put a position back that
         // is so old that it looks new.
-        let _newer = line.head_seen.compare_exchange(
-            seen,
-            head,
-            Ordering::Relaxed,
-            Ordering::Relaxed,
-        );
+        let _newer =
+            line.head_seen
+                .compare_exchange(seen, head, Ordering::Relaxed, Ordering::Relaxed);
         // More than the bound is in flight for a moment by a head that is older than the word.
         Some(self.bound.saturating_sub(tail.in_flight(head)?))
     }

@@ -417,7 +417,9 @@ mod tests {
         let start = (u64::MAX >> Bounded::SHIFT) - 40;
         let mut list = List::<_, Bounded>::new(start);
         for round in 0..100 {
-            let tail = list.word.take(list.word.load(), super::super::word::Take::Position);
+            let tail = list
+                .word
+                .take(list.word.load(), super::super::word::Take::Position);
             let position = tail.unwrap().position();
             assert!(!unsafe { list.blocks.push(&list.word, position, round) });
             assert_eq!(list.pop(), Pop::Value(round));

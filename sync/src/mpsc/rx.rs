@@ -124,7 +124,9 @@ impl<T, F: Flavour> Rx<T, F> {
         let coop = ready!(poll_proceed(cx));
         let polled = match limit {
             0 => Poll::Ready(0),
-            limit => self.with(|chan, receiver| chan.poll_many(receiver, cx.waker(), buffer, limit)),
+            limit => {
+                self.with(|chan, receiver| chan.poll_many(receiver, cx.waker(), buffer, limit))
+            }
         };
         if polled.is_ready() {
             coop.made_progress();
@@ -156,11 +158,7 @@ impl<T, F: Flavour> Chan<T, F> {
 
     /// Takes the next value, or sees to it that the waker is woken when there is one.
     #[inline]
-    fn poll_next(
-        &self,
-        receiver: &mut Receiving<T, F::Layout>,
-        waker: &Waker,
-    ) -> Poll<Option<T>> {
+    fn poll_next(&self, receiver: &mut Receiving<T, F::Layout>, waker: &Waker) -> Poll<Option<T>> {
         loop {
             match receiver.head.pop(&self.blocks) {
                 Pop::Value(value) => {
@@ -211,11 +209,7 @@ impl<T, F: Flavour> Chan<T, F> {
     /// There is no value. Breaks with `Ready` if there never will be, with `Pending` if the waker
     /// will be woken; otherwise there may be one now.
     #[cold]
-    fn wait(
-        &self,
-        receiver: &mut Receiving<T, F::Layout>,
-        waker: &Waker,
-    ) -> ControlFlow<Poll<()>> {
+    fn wait(&self, receiver: &mut Receiving<T, F::Layout>, waker: &Waker) -> ControlFlow<Poll<()>> {
         if let Some(end) = receiver.closed_at {
             let position = receiver.head.position();
             if !self.flavour.is_idle(position, end) {

@@ -38,12 +38,20 @@ fn every_waiting_receiver_is_woken_once_a_send() {
         .map(|receiver| Box::pin(receiver.changed()))
         .collect();
     for wait in &mut waits {
-        assert!(wait.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        assert!(
+            wait.as_mut()
+                .poll(&mut Context::from_waker(&waker))
+                .is_pending()
+        );
     }
     sender.send(1).unwrap();
     assert_eq!(count.0.load(Ordering::SeqCst), 2);
     for mut wait in waits {
-        assert!(wait.as_mut().poll(&mut Context::from_waker(&waker)).is_ready());
+        assert!(
+            wait.as_mut()
+                .poll(&mut Context::from_waker(&waker))
+                .is_ready()
+        );
     }
 }
 
@@ -81,13 +89,19 @@ fn a_panic_of_the_closure_leaves_the_channel_usable() {
 #[test]
 fn wait_for_asks_about_the_present_value_and_the_last() {
     let (sender, mut receiver) = channel(5);
-    assert_eq!(*block_on(receiver.wait_for(|value| *value == 5)).unwrap(), 5);
+    assert_eq!(
+        *block_on(receiver.wait_for(|value| *value == 5)).unwrap(),
+        5
+    );
     let thread = std::thread::spawn(move || {
         for i in 6..=100 {
             sender.send(i).unwrap();
         }
     });
-    assert_eq!(*block_on(receiver.wait_for(|value| *value == 100)).unwrap(), 100);
+    assert_eq!(
+        *block_on(receiver.wait_for(|value| *value == 100)).unwrap(),
+        100
+    );
     thread.join().unwrap();
     assert!(block_on(receiver.wait_for(|value| *value == 7)).is_err());
 }
