@@ -195,7 +195,7 @@ fn a_full_queue_of_connections_is_would_block() {
 /// The story of tokio #3879: the listener goes between `connect` and the accept.
 #[test]
 fn a_listener_that_goes_refuses_who_waits() {
-    run(|| async {
+    run_current_thread(|| async {
         let dir = Dir::new();
         let path = dir.path("socket");
         let listener = UnixListener::bind(&path).unwrap();
@@ -235,7 +235,7 @@ fn accept_polled_by_hand() {
 /// An accepted stream can be read from and written to without a word from the netpoll.
 #[test]
 fn an_accepted_stream_is_tried_at_once() {
-    run(|| async {
+    run_current_thread(|| async {
         let dir = Dir::new();
         let path = dir.path("socket");
         let listener = UnixListener::bind(&path).unwrap();
@@ -253,7 +253,7 @@ fn an_accepted_stream_is_tried_at_once() {
 /// Both ends of a new pair are writable without a word from the netpoll, and not readable.
 #[test]
 fn a_new_pair_is_writable() {
-    run(|| async {
+    run_current_thread(|| async {
         let (a, mut b) = UnixStream::pair().unwrap();
         assert!(poll_once(&mut pin!(a.writable())).await.is_ready());
         assert_eq!(a.try_write(b"hi").unwrap(), 2);

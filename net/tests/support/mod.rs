@@ -28,6 +28,12 @@ pub fn run<F: Future>(test: impl Fn() -> F) {
     }
 }
 
+/// Runs a test on a `current_thread` runtime alone: one that wants to know when the netpoll is polled.
+pub fn run_current_thread<F: Future>(test: impl Fn() -> F) {
+    let _watchdog = Watchdog::new();
+    rt::current_thread().block_on(test());
+}
+
 /// Ends the process unless it is dropped in time.
 pub struct Watchdog(#[allow(dead_code)] mpsc::Sender<()>);
 
