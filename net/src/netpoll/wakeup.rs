@@ -201,9 +201,12 @@ mod model {
         });
     }
 
+    /// With at most three preemptions: without a bound it takes hours.
     #[test]
     fn model_two_notifiers() {
-        loom::model(|| {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(|| {
             let poller = Poller::new();
             let notifiers: Vec<_> = (0..2)
                 .map(|_| {
