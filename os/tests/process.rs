@@ -119,7 +119,6 @@ fn many_wait_at_once() {
     watched(|| {
         for rt in [multi_thread(), current_thread()] {
             rt.block_on(async {
-                let before = common::open_descriptors();
                 let tasks: Vec<_> = (0..200)
                     .map(|i| {
                         let mut child = sh(&format!("exit {}", i % 50)).spawn().unwrap();
@@ -135,7 +134,6 @@ fn many_wait_at_once() {
                     let pid = task.await.unwrap();
                     assert!(!exists(pid), "{pid} is {:?}", state(pid));
                 }
-                let _ = before;
             });
         }
     });
@@ -908,7 +906,7 @@ fn descriptors() {
                 }
             }
         }
-        until(|| common::open_descriptors() == before).await;
+        until(|| common::open_descriptors() <= before).await;
     });
 }
 

@@ -22,7 +22,7 @@ use gmp_os::signal::unix::{Signal, SignalKind, signal};
 
 fn raise(signal: i32) {
     // SAFETY: the tests raise only what they listen for, so it has a handler.
-    assert_eq!(unsafe { libc::kill(libc::getpid(), signal) }, 0);
+    assert_eq!(unsafe { libc::kill(std::process::id() as i32, signal) }, 0);
 }
 
 /// The real-time signal that belongs to the test with this number.
@@ -539,12 +539,13 @@ fn descriptors() {
             let more: Vec<_> = (0..50)
                 .map(|i| signal(own_signal(i % 16)).unwrap())
                 .collect();
-            assert_eq!(common::open_descriptors(), with_one);
+            // Some slack for a thread that starts meanwhile; one a listener would be 50.
+            assert!(common::open_descriptors() < with_one + 10);
             drop((first, more));
         });
         drop(rt);
         // What stays is the process's self-pipe.
-        wait_until(|| common::open_descriptors() == none + 2);
+        wait_until(|| common::open_descriptors() <= none + 2);
     }
 }
 
