@@ -63,7 +63,7 @@ fn a_vector_made_to_measure_does_not_grow() {
 
 #[test]
 fn a_vector_that_is_too_small_doubles() {
-    let bytes = [1; 40];
+    let bytes = [1; 42];
     let mut buf = Vec::with_capacity(36);
     now((&bytes[..]).read_to_end(&mut buf)).unwrap();
     // Once for the bytes, once more for room behind them: no probing in an allocation of its own.
