@@ -1,7 +1,7 @@
 //! Unix datagram sockets.
 #![cfg(not(gmp_loom))]
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::Shutdown;
@@ -405,18 +405,102 @@ fn errors_are_the_systems() {
     });
 }
 
+/// What waits for a receiver is asleep meanwhile: the datagram that was refused wakes nobody.
 #[test]
-fn shutting_down_ends_the_wait() {
+fn a_sender_that_waits_is_not_woken_for_nothing() {
+    run_current_thread(|| async {
+        let dir = Dir::new();
+        let path = dir.path("receiver");
+        let receiver = UnixDatagram::bind(&path).unwrap();
+        let crowd = UnixDatagram::unbound().unwrap();
+        let sent = fill(|| crowd.try_send_to(b"x", &path));
+        let sender = UnixDatagram::unbound().unwrap();
+        let (wakes, waker) = Wakes::new();
+        let mut cx = Context::from_waker(&waker);
+        let mut send = pin!(sender.send_to(b"async", &path));
+        assert!(send.as_mut().poll(&mut cx).is_pending());
+        assert!(sender.poll_send_to(&mut cx, b"poll", &path).is_pending());
+        let mut polls = 0;
+        for _ in 0..200 {
+            yield_now().await;
+            if wakes.count() > polls {
+                polls = wakes.count();
+                assert!(send.as_mut().poll(&mut cx).is_pending());
+                assert!(sender.poll_send_to(&mut cx, b"poll", &path).is_pending());
+            }
+        }
+        assert_eq!(polls, 0);
+        drain(&receiver, sent).await;
+        while wakes.count() < 2 {
+            yield_now().await;
+        }
+        assert!(send.as_mut().poll(&mut cx).is_ready());
+        assert!(sender.poll_send_to(&mut cx, b"poll", &path).is_ready());
+    });
+}
+
+/// A wait for one receiver does not stand in the way of another.
+#[test]
+fn polling_with_another_target_forgets_the_first() {
+    run(|| async {
+        let dir = Dir::new();
+        let (full_path, free_path) = (dir.path("full"), dir.path("free"));
+        let full = UnixDatagram::bind(&full_path).unwrap();
+        let free = UnixDatagram::bind(&free_path).unwrap();
+        let crowd = UnixDatagram::unbound().unwrap();
+        let sent = fill(|| crowd.try_send_to(b"x", &full_path));
+        let sender = UnixDatagram::unbound().unwrap();
+        assert!(
+            with_cx(|cx| sender.poll_send_to(cx, b"1", &full_path))
+                .await
+                .is_pending()
+        );
+        poll_fn(|cx| sender.poll_send_to(cx, b"2", &free_path))
+            .await
+            .unwrap();
+        drain(&free, 1).await;
+        drain(&full, sent).await;
+        poll_fn(|cx| sender.poll_send_to(cx, b"3", &full_path))
+            .await
+            .unwrap();
+        drain(&full, 1).await;
+    });
+}
+
+/// The future of a socket may be polled by a thread that is in no runtime.
+#[test]
+fn a_sender_waits_outside_the_runtime_too() {
+    let _watchdog = Watchdog::new();
+    let runtime = rt::multi_thread();
+    let dir = Dir::new();
+    let path = dir.path("receiver");
+    let (receiver, crowd, sender) = {
+        let _entered = runtime.enter();
+        let receiver = UnixDatagram::bind(&path).unwrap();
+        let crowd = UnixDatagram::unbound().unwrap();
+        (receiver, crowd, UnixDatagram::unbound().unwrap())
+    };
+    let sent = fill(|| crowd.try_send_to(b"x", &path));
+    let done =
+        futures::executor::block_on(join(sender.send_to(b"last", &path), drain(&receiver, sent)));
+    assert_eq!(done.0.unwrap(), 4);
+}
+
+#[test]
+fn shutting_down() {
     run(|| async {
         let (a, b) = UnixDatagram::pair().unwrap();
-        let shut = async {
-            yield_now().await;
-            b.shutdown(Shutdown::Read).unwrap();
-        };
-        let mut buf = [0; 4];
-        let (n, ()) = join(b.recv(&mut buf), shut).await;
-        assert_eq!(n.unwrap(), 0);
+        b.shutdown(Shutdown::Read).unwrap();
         let error = a.send(b"x").await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+        // Whoever receives from a socket that was shut down waits, and is not woken for nothing.
+        let mut receive = pin!(b.recv(&mut []));
+        for _ in 0..10 {
+            assert!(poll_once(&mut receive).await.is_pending());
+            yield_now().await;
+        }
+        b.shutdown(Shutdown::Both).unwrap();
+        let error = b.send(b"x").await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
     });
 }

@@ -47,9 +47,10 @@ impl Drop for Tracked {
     }
 }
 
-fn bounded(model: impl Fn() + Sync + Send + 'static) {
+/// With so many preemptions at most, unless the environment says otherwise.
+fn bounded(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = builder.preemption_bound.or(Some(3));
+    builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
     builder.check(model);
 }
 
@@ -81,7 +82,7 @@ fn model_a_send_and_the_end_wake_the_receiver() {
 /// Would find: two readers in one value; a value dropped before both have read it, or kept after.
 #[test]
 fn model_readers_of_one_value_take_turns() {
-    bounded(|| {
+    bounded(3, || {
         let alive = Arc::new(AtomicUsize::new(0));
         let (sender, mut first) = channel(1);
         let mut second = sender.subscribe();
@@ -97,7 +98,7 @@ fn model_readers_of_one_value_take_turns() {
 /// stays where it was abandoned; a position that is read from a place filled anew.
 #[test]
 fn model_a_sender_comes_round_while_a_value_is_read() {
-    bounded(|| {
+    bounded(3, || {
         let alive = Arc::new(AtomicUsize::new(0));
         let (sender, receiver) = channel(1);
         assert!(sender.send(Tracked::new(1, &alive)).is_ok());
@@ -115,7 +116,7 @@ fn model_a_sender_comes_round_while_a_value_is_read() {
 /// Would find: a reader that sleeps for ever beside one that is done, or for a value that was overwritten.
 #[test]
 fn model_two_readers_and_a_sender_that_comes_round() {
-    bounded(|| {
+    bounded(2, || {
         let alive = Arc::new(AtomicUsize::new(0));
         let (sender, mut first) = channel(1);
         let mut second = sender.subscribe();
@@ -139,7 +140,7 @@ fn model_two_readers_and_a_sender_that_comes_round() {
 /// is being read and its place is wanted.
 #[test]
 fn model_a_receiver_goes_while_a_value_is_read() {
-    bounded(|| {
+    bounded(2, || {
         let alive = Arc::new(AtomicUsize::new(0));
         let (sender, receiver) = channel(1);
         let other = sender.subscribe();
@@ -158,7 +159,7 @@ fn model_a_receiver_goes_while_a_value_is_read() {
 /// Would find: a future that leaves the ring of those who are being woken, or is gone before that.
 #[test]
 fn model_waiters_leave_while_they_are_woken() {
-    bounded(|| {
+    bounded(3, || {
         let (sender, mut first) = channel(2);
         let mut others = [sender.subscribe(), sender.subscribe(), sender.subscribe()];
         let sending = thread::spawn(move || sender.send(7).is_ok());

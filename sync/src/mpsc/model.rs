@@ -25,6 +25,12 @@ impl Woken {
 
     fn wait(&self) {
         let mut woken = self.woken.lock().unwrap();
+        if *woken {
+            // The future woke itself, to be polled when somebody else has made progress.
+            *woken = false;
+            drop(woken);
+            return thread::yield_now();
+        }
         while !*woken {
             woken = self.changed.wait(woken).unwrap();
         }
@@ -66,12 +72,12 @@ fn bounded_preemption(preemptions: usize) -> loom::model::Builder {
 /// through it, a waker read before it was written, a wake-up lost at the boundary.
 #[test]
 fn model_two_senders_cross_the_boundary() {
-    bounded_preemption(2).check(|| {
+    bounded_preemption(1).check(|| {
         let (sender, mut receiver) = unbounded_channel();
-        let threads = [0, 10].map(|from| {
+        let threads = [0..2, 10..11].map(|values| {
             let sender = sender.clone();
             thread::spawn(move || {
-                for value in from..from + 2 {
+                for value in values {
                     sender.send(value).unwrap();
                 }
             })
@@ -83,24 +89,30 @@ fn model_two_senders_cross_the_boundary() {
             assert_eq!(value, *next, "messages of one sender stay in order");
             *next += 1;
         }
-        assert_eq!((low, high), (2, 12));
+        assert_eq!((low, high), (2, 11));
         for thread in threads {
             thread.join().unwrap();
         }
     });
 }
 
-/// Would find: a block that is recycled too early, when the receiver keeps up with one sender.
+/// Would find: a block that is used again while the sender may still look at it. The first block is
+/// behind the receiver, and goes to the place of the spare while the sender needs a third one.
 #[test]
 fn model_blocks_are_used_again() {
-    bounded_preemption(3).check(|| {
+    bounded_preemption(2).check(|| {
         let (sender, mut receiver) = unbounded_channel();
+        for value in 0..3 {
+            sender.send(value).unwrap();
+        }
+        for value in 0..3 {
+            assert_eq!(receiver.try_recv(), Ok(value));
+        }
         let thread = thread::spawn(move || {
-            for value in 0..5 {
-                sender.send(value).unwrap();
-            }
+            sender.send(3).unwrap();
+            sender.send(4).unwrap();
         });
-        for value in 0..5 {
+        for value in 3..5 {
             assert_eq!(block_on(receiver.recv()), Some(value));
         }
         assert_eq!(block_on(receiver.recv()), None);
@@ -112,7 +124,7 @@ fn model_blocks_are_used_again() {
 /// refused and delivered.
 #[test]
 fn model_unbounded_send_against_close() {
-    bounded_preemption(3).check(|| {
+    bounded_preemption(2).check(|| {
         let (sender, mut receiver) = unbounded_channel();
         let threads = [(); 2].map(|()| {
             let sender = sender.clone();
@@ -132,7 +144,7 @@ fn model_unbounded_send_against_close() {
 /// Would find: the same in a bounded channel, where permits are out while it is closed.
 #[test]
 fn model_bounded_send_against_close() {
-    bounded_preemption(3).check(|| {
+    bounded_preemption(2).check(|| {
         let (sender, mut receiver) = channel(2);
         let other = sender.clone();
         let sends = thread::spawn(move || block_on(other.send(1)).is_ok());
@@ -171,7 +183,7 @@ fn model_permit_dropped_against_close() {
 /// block or a waker that is.
 #[test]
 fn model_send_against_receiver_drop() {
-    bounded_preemption(3).check(|| {
+    bounded_preemption(2).check(|| {
         let value = Arc::new(());
         let (sender, mut receiver) = unbounded_channel();
         let sent = value.clone();
@@ -190,7 +202,7 @@ fn model_send_against_receiver_drop() {
 /// Would find: a waiting sender that misses the capacity which a message or a permit sets free.
 #[test]
 fn model_senders_wait_for_capacity() {
-    bounded_preemption(2).check(|| {
+    bounded_preemption(1).check(|| {
         let (sender, mut receiver) = channel(1);
         let threads = [1, 2].map(|value| {
             let sender = sender.clone();
@@ -225,7 +237,7 @@ fn model_capacity_freed_while_a_sender_joins() {
 /// Would find: capacity that is lost with a sender that gives up just when it is served.
 #[test]
 fn model_a_waiting_sender_gives_up() {
-    bounded_preemption(3).check(|| {
+    bounded_preemption(1).check(|| {
         let (sender, mut receiver) = channel(1);
         sender.try_send(1).unwrap();
         let other = sender.clone();
@@ -247,7 +259,7 @@ fn model_a_waiting_sender_gives_up() {
 /// leaving the queue.
 #[test]
 fn model_try_send_is_not_refused_for_nothing() {
-    bounded_preemption(3).check(|| {
+    bounded_preemption(2).check(|| {
         let (sender, mut receiver) = channel(2);
         sender.try_send(1).unwrap();
         sender.try_send(1).unwrap();
@@ -299,7 +311,7 @@ fn model_upgrade_against_the_last_sender() {
 /// Would find: a waker that is replaced while a sender takes it.
 #[test]
 fn model_the_receiver_changes_its_waker() {
-    bounded_preemption(3).check(|| {
+    bounded_preemption(2).check(|| {
         let (sender, mut receiver) = unbounded_channel();
         let thread = thread::spawn(move || {
             sender.send(1).unwrap();
@@ -324,7 +336,7 @@ fn model_the_receiver_changes_its_waker() {
 /// of it is not.
 #[test]
 fn model_try_recv_finds_what_was_sent() {
-    bounded_preemption(3).check(|| {
+    bounded_preemption(2).check(|| {
         let (sender, mut receiver) = unbounded_channel();
         let other = sender.clone();
         let thread = thread::spawn(move || other.send(1).unwrap());

@@ -1,6 +1,7 @@
 //! Unix datagram sockets.
 
 mod recv;
+mod room;
 mod send;
 pub(crate) mod socket;
 

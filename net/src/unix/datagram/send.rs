@@ -2,9 +2,11 @@
 
 use std::io;
 use std::path::Path;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 use super::UnixDatagram;
+use super::room::{Room, can_wait, has_room};
 use crate::Interest;
 use crate::sys::retry;
 
@@ -71,11 +73,16 @@ impl UnixDatagram {
         P: AsRef<Path>,
     {
         let target = target.as_ref();
-        self.io
-            .async_io(Interest::WRITABLE, || {
-                retry(|| self.io.send_to(buf, target))
-            })
-            .await
+        loop {
+            let sent = self
+                .io
+                .async_io(Interest::WRITABLE, || self.send_if_room(buf, target))
+                .await?;
+            match sent {
+                Some(n) => return Ok(n),
+                None => Room::new(target)?.wait().await?,
+            }
+        }
     }
 
     /// Polls the sending of a datagram to the socket at `target`.
@@ -95,8 +102,37 @@ impl UnixDatagram {
         P: AsRef<Path>,
     {
         let target = target.as_ref();
-        self.io
-            .poll_write_io(cx, || retry(|| self.io.send_to(buf, target)))
+        loop {
+            let room = self.room.lock().clone();
+            if let Some(room) = room.filter(|room| room.is_at(target)) {
+                ready!(room.poll_wait(cx))?;
+            }
+            let attempt = || self.send_if_room(buf, target);
+            let sent = ready!(self.io.poll_write_io(cx, attempt))?;
+            let room = match sent {
+                Some(_) => None,
+                None => Some(Arc::new(Room::new(target)?)),
+            };
+            // The one before goes when the lock is free: it holds a waker.
+            let _before = std::mem::replace(&mut *self.room.lock(), room);
+            if let Some(n) = sent {
+                return Poll::Ready(Ok(n));
+            }
+        }
+    }
+
+    /// `None` when it is the receiver that has no room.
+    fn send_if_room(&self, buf: &[u8], target: &Path) -> io::Result<Option<usize>> {
+        match retry(|| self.io.send_to(buf, target)) {
+            Err(error)
+                if error.kind() == io::ErrorKind::WouldBlock
+                    && can_wait()
+                    && has_room(&*self.io) =>
+            {
+                Ok(None)
+            }
+            done => done.map(Some),
+        }
     }
 
     /// Sends a datagram to the socket at `target`, if that is possible at once.

@@ -5,11 +5,15 @@ use std::io;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::net;
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use parking_lot::Mutex;
 use socket2::{Domain, Type};
 
+use super::room::Room;
 use crate::poll_evented::PollEvented;
 use crate::sys::{self, retry};
 use crate::unix::SocketAddr;
@@ -44,6 +48,9 @@ use crate::{Interest, Ready};
 /// ```
 pub struct UnixDatagram {
     pub(super) io: PollEvented<net::UnixDatagram>,
+    /// What the last `poll_send_to` waits for, when that is not this socket. Nothing of the user's is
+    /// called under the lock.
+    pub(super) room: AssertUnwindSafe<Mutex<Option<Arc<Room>>>>,
 }
 
 /// Making, naming and connecting sockets.
@@ -109,7 +116,10 @@ impl UnixDatagram {
     #[track_caller]
     pub(in crate::unix) fn new(socket: net::UnixDatagram) -> io::Result<UnixDatagram> {
         let io = PollEvented::new(socket)?;
-        Ok(UnixDatagram { io })
+        Ok(UnixDatagram {
+            io,
+            room: AssertUnwindSafe(Mutex::new(None)),
+        })
     }
 
     /// Registers a socket of the standard library, which has to be in non-blocking mode.
@@ -179,7 +189,11 @@ impl UnixDatagram {
         self.io.take_error()
     }
 
-    /// Shuts receiving, sending or both down; pending and later operations end at once.
+    /// Shuts receiving, sending or both down.
+    ///
+    /// Sending fails from then on. Receiving does not end on Linux, where a datagram socket that is
+    /// shut down has nothing to receive but says so only to calls that block: a receive that waits
+    /// goes on waiting, as in tokio.
     ///
     /// # Errors
     ///
