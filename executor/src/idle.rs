@@ -26,7 +26,8 @@
 //! of small tasks would otherwise search in vain all day. That opens a gap (Go 1.17 to 1.19): a
 //! submitter finds no idle P a moment before that M goes idle, and nobody wakes up. So a submitter
 //! that found no idle P raises `needspinning` and looks once more; an M that parks sets its idle bit
-//! and looks at `needspinning`. Again at least one sees the other.
+//! and looks at `needspinning`. Again at least one sees the other. Whoever gives a borrowed P back makes
+//! a P idle too, and looks as well.
 //!
 //! # The idle word
 //!
@@ -203,13 +204,23 @@ impl Idle {
         })
     }
 
-    /// The borrower gives P `p` back: it is idle again. The caller has to look at its queues after this.
-    pub(crate) fn give_back(&self, p: usize) {
+    /// The borrower gives P `p` back: it is idle again. Says whether a submitter found no idle P
+    /// meanwhile and asked for a spinning M. The caller has to look at the P's queues after this.
+    #[must_use]
+    pub(crate) fn give_back(&self, p: usize) -> bool {
         let bits = idle_bit(p) | borrowed_bit(p);
         // SeqCst: as the read-modify-write in `park`.
         let before = self.word(p).fetch_xor(bits, Ordering::SeqCst);
         debug_assert_eq!(before & bits, borrowed_bit(p), "P {p} was not borrowed");
         fence(Ordering::SeqCst);
+        self.take_need_spinning()
+    }
+
+    /// Whether a submitter found no idle P since the last call. After an idle bit was set and a fence.
+    fn take_need_spinning(&self) -> bool {
+        // SeqCst: pairs with the store in `submit_unspun`.
+        self.need_spinning.load(Ordering::SeqCst)
+            && self.need_spinning.swap(false, Ordering::SeqCst)
     }
 
     /// Applies `next` to the first P for which it gives new bits.
@@ -258,13 +269,11 @@ impl Idle {
             return Parking::Recheck;
         }
         fence(Ordering::SeqCst);
-        // SeqCst: pairs with the store in `submit_unspun`.
-        if self.need_spinning.load(Ordering::SeqCst)
-            && self.need_spinning.swap(false, Ordering::SeqCst)
-        {
-            return Parking::Spin;
+        if self.take_need_spinning() {
+            Parking::Spin
+        } else {
+            Parking::Wait
         }
-        Parking::Wait
     }
 
     /// The M of P `p` does not wait after all and goes on spinning; also if it was claimed meanwhile.
@@ -353,7 +362,12 @@ mod tests {
         assert_eq!(idle.borrow(), None);
         assert_eq!(idle.submit(), None);
         assert_eq!(idle.wake(1), Woken::Borrowed);
-        idle.give_back(1);
+        assert!(
+            idle.give_back(1),
+            "the submission is still to be looked after"
+        );
+        assert_eq!(idle.borrow(), Some(1));
+        assert!(!idle.give_back(1));
         assert_eq!(idle.wake(1), Woken::Alone);
     }
 }
@@ -477,9 +491,34 @@ mod model {
             if world.idle.borrow() == Some(0) {
                 assert_eq!(held.fetch_add(1, Ordering::Relaxed), 0, "two holders");
                 held.fetch_sub(1, Ordering::Relaxed);
-                world.idle.give_back(0);
+                let asked = world.idle.give_back(0);
+                assert!(!asked, "nobody submits");
             }
             m.join().expect("the M");
+        });
+    }
+
+    /// Work is submitted to the global queue while a thread in `block_on` borrows the only P and gives
+    /// it back: the submitter or the borrower wakes the watcher.
+    #[test]
+    fn model_submit_against_a_borrower() {
+        loom::model(|| {
+            let world = World::new();
+            assert_eq!(world.idle.park(0, false), Parking::Wait);
+            let borrower = {
+                let world = world.clone();
+                thread::spawn(move || {
+                    if world.idle.borrow().is_some()
+                        && world.idle.give_back(0)
+                        && world.idle.claim_this(0)
+                    {
+                        world.notified.fetch_add(1, Ordering::Relaxed);
+                    }
+                })
+            };
+            world.submit();
+            borrower.join().expect("the borrower");
+            world.check();
         });
     }
 

@@ -234,7 +234,14 @@ impl Pool {
 
     /// Puts a reserved thread back.
     pub(crate) fn release(&self, reserved: Reserved) {
-        self.state.lock().idle.push(reserved.0);
+        let mut state = self.state.lock();
+        if !state.closing {
+            return state.idle.push(reserved.0);
+        }
+        drop(state);
+        // `close` has emptied the list: this one has to be sent home too.
+        self.blocking.fetch_add(1, Ordering::Relaxed);
+        reserved.0.give(Duty::Search);
     }
 
     // ----- Threads -----

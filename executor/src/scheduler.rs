@@ -112,10 +112,13 @@ impl Scheduler {
     pub(crate) fn return_borrowed(&self, p: usize, look_at_timers: bool) {
         let state = &*self.ps[p];
         state.take_back();
-        self.idle.give_back(p);
-        if !state.runnext.is_empty() || !state.queue.is_empty() {
+        let asked = self.idle.give_back(p);
+        if asked || !state.runnext.is_empty() || !state.queue.is_empty() {
             if self.idle.claim_this(p) {
                 self.wake_m(p);
+            } else if asked {
+                // Claimed or borrowed again meanwhile: another P, or whoever gives this one back.
+                self.submit();
             }
         } else if look_at_timers {
             self.netpoll.notify(p);

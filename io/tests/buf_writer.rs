@@ -104,8 +104,7 @@ fn slices<'a>(pieces: &[&'a str]) -> Vec<IoSlice<'a>> {
 #[test]
 fn pieces_are_buffered_together() {
     for is_vectored in [false, true] {
-        let mut script = Script::default();
-        script.is_vectored = is_vectored;
+        let script = Script::default().vectored_if(is_vectored);
         let mut writer = BufWriter::with_capacity(8, script);
         assert!(writer.is_write_vectored());
         assert_eq!(

@@ -39,7 +39,8 @@ fn a_pointer_buffers_as_what_it_points_to() {
         assert_eq!(now(reader.fill_buf()).unwrap(), b"c");
     }
     let mut bytes = &b"abc"[..];
-    check(&mut bytes);
+    let pointer = &mut bytes;
+    check(pointer);
     assert_eq!(bytes, b"c");
     check(Box::new(&b"abc"[..]));
     check(Box::pin(&b"abc"[..]));
@@ -54,7 +55,9 @@ fn a_pointer_seeks_as_what_it_points_to() {
         assert_eq!(now(seeker.stream_position()).unwrap(), 2);
     }
     let cursor = || Cursor::new(b"abc");
-    check(&mut cursor());
+    let mut pointed_to = cursor();
+    let pointer = &mut pointed_to;
+    check(pointer);
     check(Box::new(cursor()));
     check(Box::pin(cursor()));
     check(Box::new(cursor()) as Box<dyn AsyncSeek + Unpin>);
@@ -77,8 +80,7 @@ fn a_pointer_writes_as_what_it_points_to() {
         Call::Shutdown,
     ];
     for vectored in [false, true] {
-        let mut script = Script::default();
-        script.is_vectored = vectored;
+        let mut script = Script::default().vectored_if(vectored);
         check(&mut script, vectored);
         check(Box::new(&mut script), vectored);
         check(Box::pin(&mut script), vectored);

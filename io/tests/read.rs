@@ -143,7 +143,8 @@ impl AsyncRead for Exchanging {
 fn a_reader_that_exchanges_the_buffer_cannot_make_bytes_up() {
     let message = "the reader exchanged the buffer it was given";
     let mut room = [MaybeUninit::<u8>::uninit(); 16];
-    let panics: [(&str, Box<dyn FnOnce() + '_>); 4] = [
+    type Run<'a> = Box<dyn FnOnce() + 'a>;
+    let panics: [(&str, Run<'_>); 4] = [
         (
             "read_buf",
             Box::new(|| {

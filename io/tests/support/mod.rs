@@ -73,8 +73,12 @@ impl Script {
         }
     }
 
-    pub(crate) fn vectored(mut self) -> Script {
-        self.is_vectored = true;
+    pub(crate) fn vectored(self) -> Script {
+        self.vectored_if(true)
+    }
+
+    pub(crate) fn vectored_if(mut self, is_vectored: bool) -> Script {
+        self.is_vectored = is_vectored;
         self
     }
 
@@ -231,7 +235,10 @@ pub(crate) fn panic_of(f: impl FnOnce()) -> Option<(String, String)> {
                 return before(info);
             }
             let file = info.location().map(|at| at.file().to_owned());
-            let text = info.payload_as_str().map(str::to_owned);
+            let payload = info.payload();
+            let text = payload.downcast_ref::<&str>().copied();
+            let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+            let text = text.map(str::to_owned);
             *seen.lock().unwrap() = file.zip(text);
         })
     });
