@@ -1,0 +1,75 @@
+//! A test in a process of its own: the test binary again, with one test chosen, its environment set.
+
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+const MARK: &str = "GMP_TEST_CHILD";
+
+/// What a child left behind.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Outcome {
+    /// Fails unless the child succeeded; its output is part of the message.
+    #[track_caller]
+    pub(crate) fn succeeded(self) -> Outcome {
+        assert!(self.status.success(), "{self:#?}");
+        self
+    }
+}
+
+/// Whether this process is a child.
+fn is_child() -> bool {
+    std::env::var_os(MARK).is_some()
+}
+
+/// In the child runs `body`, whose end is the process's; in the parent starts the child with
+/// `environment`, waits for it and returns what it left. `test` is the full name of the test that calls.
+#[track_caller]
+pub(crate) fn in_child(test: &str, environment: &[(&str, &str)], body: impl FnOnce()) -> Outcome {
+    if is_child() {
+        watch_over();
+        body();
+        std::process::exit(0);
+    }
+    run(test, environment)
+}
+
+/// A child that hangs says so and dies, so that the parent never waits for ever.
+fn watch_over() {
+    std::thread::Builder::new()
+        .name("test-watch".into())
+        .stack_size(128 * 1024)
+        .spawn(|| {
+            std::thread::sleep(super::STUCK_AFTER - Duration::from_secs(10));
+            eprintln!("the child is stuck\n{}", super::threads::describe());
+            std::process::abort();
+        })
+        .expect("a thread");
+}
+
+fn run(test: &str, environment: &[(&str, &str)]) -> Outcome {
+    let mut command = Command::new(std::env::current_exe().expect("the test's path"));
+    command
+        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        .env(MARK, "1")
+        .env_remove("GMPDEBUG")
+        .env_remove("GMPMAXPROCS")
+        .envs(environment.iter().copied())
+        .stdin(Stdio::null());
+    let output = command.output().expect("the test's own binary");
+    let outcome = Outcome {
+        status: output.status,
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    };
+    assert!(
+        outcome.stdout.contains("running 1 test"),
+        "no test has this name: {test}\n{outcome:#?}"
+    );
+    outcome
+}
