@@ -317,43 +317,66 @@ impl<T> Block<T> {
 mod tests {
     use super::*;
 
-    /// Frees the block, whose values the test has taken.
+    /// A block that is in no list, which is freed in the end. Its values have no destructors.
     struct Made<T>(NonNull<Block<T>>);
+
+    fn made<T>(start: u64) -> Made<T> {
+        Made(Block::allocate(start))
+    }
+
+    impl<T> Made<T> {
+        fn put(&self, slot: u32, value: T) {
+            // SAFETY: the tests write to each slot once, before they publish it.
+            unsafe { self.write(slot, value) };
+        }
+
+        fn take(&self, slot: u32) -> T {
+            // SAFETY: the tests read what they have published, once.
+            unsafe { self.read(slot) }
+        }
+
+        fn reset(&mut self, start: u64) {
+            // SAFETY: the block is in no list, and nobody else's.
+            unsafe { Block::reset(self.0, start) };
+        }
+    }
 
     impl<T> std::ops::Deref for Made<T> {
         type Target = Block<T>;
 
         fn deref(&self) -> &Block<T> {
+            // SAFETY: it is freed by the drop.
             unsafe { self.0.as_ref() }
         }
     }
 
     impl<T> Drop for Made<T> {
         fn drop(&mut self) {
+            // SAFETY: nobody else knows it.
             unsafe { Block::free(self.0) };
         }
     }
 
     #[test]
     fn publish_says_whether_the_receiver_waits_for_that_slot() {
-        let block = Made(Block::<u32>::allocate(64));
+        let block = made::<u32>(64);
         assert_eq!(block.start(), 64);
         assert_eq!(block.wait(0), Wait::Done);
         assert!(block.is_waiting_for(0));
         assert!(!block.is_waiting_for(1));
-        unsafe { block.write(1, 11) };
+        block.put(1, 11);
         assert!(!block.publish(1), "the receiver waits for the first slot");
-        unsafe { block.write(0, 10) };
+        block.put(0, 10);
         assert!(block.publish(0));
         assert!(!block.is_waiting_for(0), "its waker is somebody else's now");
         assert_eq!(block.stop_waiting(0), Wait::TooLate);
-        assert_eq!(unsafe { block.read(0) }, 10);
-        assert_eq!(unsafe { block.read(1) }, 11);
+        assert_eq!(block.take(0), 10);
+        assert_eq!(block.take(1), 11);
     }
 
     #[test]
     fn a_wait_is_withdrawn_or_moved_on() {
-        let block = Made(Block::<()>::allocate(0));
+        let block = made::<()>(0);
         assert_eq!(block.wait(0), Wait::Done);
         assert_eq!(block.stop_waiting(0), Wait::Done);
         assert!(!block.publish(0));
@@ -365,7 +388,7 @@ mod tests {
 
     #[test]
     fn the_end_wakes_whoever_waits_for_the_slot_behind_the_last() {
-        let block = Made(Block::<()>::allocate(0));
+        let block = made::<()>(0);
         assert!(!block.publish(0));
         assert_eq!(block.wait(1), Wait::Done);
         assert!(block.end(1));
@@ -373,33 +396,30 @@ mod tests {
         assert!(block.state().is_ready(0));
         assert_eq!(block.wait(1), Wait::TooLate);
 
-        let block = Made(Block::<()>::allocate(0));
+        let block = made::<()>(0);
         assert!(!block.end(0), "nobody waits");
     }
 
     #[test]
     fn full_and_passed() {
-        let block = Made(Block::<()>::allocate(0));
+        let mut block = made::<()>(0);
         for slot in 0..SLOTS as u32 {
             assert!(!block.is_full());
             assert!(!block.publish(slot));
         }
         assert!(block.is_full());
         assert_eq!(block.passed_at(), None);
+        // SAFETY: nobody else passes it.
         unsafe { block.pass(33) };
         assert_eq!(block.passed_at(), Some(33));
-        unsafe { Block::reset(block.0, 96) };
+        block.reset(96);
         assert_eq!(block.start(), 96);
         assert_eq!(block.state(), State::NOTHING);
     }
 
     #[test]
     fn one_block_follows_another() {
-        let (first, second, third) = (
-            Made(Block::<u8>::allocate(0)),
-            Made(Block::<u8>::allocate(32)),
-            Made(Block::<u8>::allocate(32)),
-        );
+        let (first, second, third) = (made::<u8>(0), made::<u8>(32), made::<u8>(32));
         assert_eq!(first.next(), None);
         assert_eq!(first.link(second.0), Ok(()));
         assert_eq!(first.link(third.0), Err(second.0));
@@ -408,6 +428,6 @@ mod tests {
 
     #[test]
     fn a_block_of_large_values_needs_no_stack() {
-        let _block = Made(Block::<[u8; 2_000_000]>::allocate(0));
+        let _block = made::<[u8; 2_000_000]>(0);
     }
 }

@@ -1,16 +1,14 @@
-//! The bounded channel.
+//! The bounded channel: making one, and sending.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::iter::FusedIterator;
-use std::mem::ManuallyDrop;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use super::capacity::{Capacity, Closed, Refused};
 use super::chan::{Tx, WeakTx, chan};
-use super::error::{SendError, SendTimeoutError, TryRecvError, TrySendError};
-use super::rx::Rx;
+use super::error::{SendError, SendTimeoutError, TrySendError};
+use super::permit::{OwnedPermit, Permit, PermitIterator};
+use super::receiver::Receiver;
 use super::timeout::{Until, sleep};
 use super::word::Take;
 use crate::batch_semaphore::Semaphore;
@@ -63,12 +61,12 @@ pub(super) fn channel_from<T>(buffer: usize, position: u64) -> (Sender<T>, Recei
         Semaphore::MAX_PERMITS
     );
     let (tx, rx) = chan(Capacity::new(buffer, position), position);
-    (Sender { tx }, Receiver { rx })
+    (Sender { tx }, Receiver::new(rx))
 }
 
 /// Sends messages into a bounded channel. Made by [`channel`]; cloned to send from several places.
 pub struct Sender<T> {
-    tx: Tx<T, Capacity>,
+    pub(super) tx: Tx<T, Capacity>,
 }
 
 /// A sender that does not keep the channel open.
@@ -89,35 +87,6 @@ pub struct Sender<T> {
 /// ```
 pub struct WeakSender<T> {
     tx: WeakTx<T, Capacity>,
-}
-
-/// Capacity for one message, to be used at once or never.
-///
-/// Made by [`Sender::reserve`] and [`Sender::try_reserve`]. Dropping it gives the capacity back.
-pub struct Permit<'a, T> {
-    tx: &'a Tx<T, Capacity>,
-}
-
-/// Capacity for several messages, as an iterator of [`Permit`]s.
-///
-/// Made by [`Sender::reserve_many`] and [`Sender::try_reserve_many`]. Dropping it gives back the
-/// capacity that was not taken out.
-pub struct PermitIterator<'a, T> {
-    tx: &'a Tx<T, Capacity>,
-    left: usize,
-}
-
-/// A [`Permit`] that owns its sender.
-///
-/// Made by [`Sender::reserve_owned`] and [`Sender::try_reserve_owned`]. Using it, or
-/// [releasing](OwnedPermit::release) it, gives the sender back.
-pub struct OwnedPermit<T> {
-    tx: Tx<T, Capacity>,
-}
-
-/// Receives messages from a bounded channel. Made by [`channel`].
-pub struct Receiver<T> {
-    rx: Rx<T, Capacity>,
 }
 
 impl<T> Sender<T> {
@@ -374,7 +343,7 @@ impl<T> Sender<T> {
     /// ```
     pub async fn reserve(&self) -> Result<Permit<'_, T>, SendError<()>> {
         self.take_permits(1).await?;
-        Ok(Permit { tx: &self.tx })
+        Ok(Permit::new(&self.tx))
     }
 
     /// Waits for capacity for `n` messages and holds it until the permits are used or dropped.
@@ -408,10 +377,7 @@ impl<T> Sender<T> {
     /// ```
     pub async fn reserve_many(&self, n: usize) -> Result<PermitIterator<'_, T>, SendError<()>> {
         self.take_permits(n).await?;
-        Ok(PermitIterator {
-            tx: &self.tx,
-            left: n,
-        })
+        Ok(PermitIterator::new(&self.tx, n))
     }
 
     /// Waits for capacity for one message; the permit owns this sender.
@@ -443,7 +409,7 @@ impl<T> Sender<T> {
     /// ```
     pub async fn reserve_owned(self) -> Result<OwnedPermit<T>, SendError<()>> {
         self.take_permits(1).await?;
-        Ok(OwnedPermit { tx: self.tx })
+        Ok(OwnedPermit::new(self.tx))
     }
 
     /// Takes capacity for one message if there is some right now.
@@ -465,7 +431,7 @@ impl<T> Sender<T> {
     /// ```
     pub fn try_reserve(&self) -> Result<Permit<'_, T>, TrySendError<()>> {
         self.try_take_permits(1)?;
-        Ok(Permit { tx: &self.tx })
+        Ok(Permit::new(&self.tx))
     }
 
     /// Takes capacity for `n` messages if there is as much right now. There always is for none.
@@ -487,10 +453,7 @@ impl<T> Sender<T> {
     /// ```
     pub fn try_reserve_many(&self, n: usize) -> Result<PermitIterator<'_, T>, TrySendError<()>> {
         self.try_take_permits(n)?;
-        Ok(PermitIterator {
-            tx: &self.tx,
-            left: n,
-        })
+        Ok(PermitIterator::new(&self.tx, n))
     }
 
     /// Takes capacity for one message if there is some right now; the permit owns this sender.
@@ -512,7 +475,7 @@ impl<T> Sender<T> {
     /// ```
     pub fn try_reserve_owned(self) -> Result<OwnedPermit<T>, TrySendError<Self>> {
         match self.try_take_permits(1) {
-            Ok(()) => Ok(OwnedPermit { tx: self.tx }),
+            Ok(()) => Ok(OwnedPermit::new(self.tx)),
             Err(TrySendError::Full(())) => Err(TrySendError::Full(self)),
             Err(TrySendError::Closed(())) => Err(TrySendError::Closed(self)),
         }
@@ -619,321 +582,5 @@ impl<T> Clone for WeakSender<T> {
 impl<T> fmt::Debug for WeakSender<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WeakSender").finish()
-    }
-}
-
-impl<T> Permit<'_, T> {
-    /// Sends a message. There is room for it, so this neither waits nor fails; if the receiver has
-    /// been dropped, so is the message.
-    pub fn send(self, value: T) {
-        let permit = ManuallyDrop::new(self);
-        send_with_permit(permit.tx, value);
-    }
-}
-
-/// Uses a permit that the caller has, and forgets.
-fn send_with_permit<T>(tx: &Tx<T, Capacity>, value: T) {
-    let position = tx.flavour().redeem();
-    // SAFETY: the position was claimed by the line above.
-    unsafe { tx.put(position, value) };
-}
-
-impl<T> Drop for Permit<'_, T> {
-    fn drop(&mut self) {
-        self.tx.flavour().give_back(1);
-    }
-}
-
-impl<T> fmt::Debug for Permit<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Permit").field("chan", self.tx).finish()
-    }
-}
-
-impl<'a, T> Iterator for PermitIterator<'a, T> {
-    type Item = Permit<'a, T>;
-
-    fn next(&mut self) -> Option<Permit<'a, T>> {
-        self.left = self.left.checked_sub(1)?;
-        Some(Permit { tx: self.tx })
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
-    }
-}
-
-impl<T> ExactSizeIterator for PermitIterator<'_, T> {}
-impl<T> FusedIterator for PermitIterator<'_, T> {}
-
-impl<T> Drop for PermitIterator<'_, T> {
-    fn drop(&mut self) {
-        self.tx.flavour().give_back(self.left as u64);
-    }
-}
-
-impl<T> fmt::Debug for PermitIterator<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PermitIterator")
-            .field("chan", self.tx)
-            .field("capacity", &self.left)
-            .finish()
-    }
-}
-
-impl<T> OwnedPermit<T> {
-    /// Sends a message and returns the sender. As [`Permit::send`].
-    pub fn send(self, value: T) -> Sender<T> {
-        let sender = self.into_sender();
-        send_with_permit(&sender.tx, value);
-        sender
-    }
-
-    /// Gives the capacity back without sending, and returns the sender.
-    pub fn release(self) -> Sender<T> {
-        let sender = self.into_sender();
-        sender.tx.flavour().give_back(1);
-        sender
-    }
-
-    /// The sender. The permit is the caller's to use or give back.
-    fn into_sender(self) -> Sender<T> {
-        let permit = ManuallyDrop::new(self);
-        // SAFETY: the permit is not used again, nor dropped.
-        let tx = unsafe { std::ptr::read(&permit.tx) };
-        Sender { tx }
-    }
-
-    /// Whether both permits are for the same channel.
-    pub fn same_channel(&self, other: &Self) -> bool {
-        self.tx.is_same(&other.tx)
-    }
-
-    /// Whether the permit is for the channel that `sender` sends into.
-    pub fn same_channel_as_sender(&self, sender: &Sender<T>) -> bool {
-        self.tx.is_same(&sender.tx)
-    }
-}
-
-impl<T> Drop for OwnedPermit<T> {
-    fn drop(&mut self) {
-        self.tx.flavour().give_back(1);
-    }
-}
-
-impl<T> fmt::Debug for OwnedPermit<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OwnedPermit")
-            .field("chan", &self.tx)
-            .finish()
-    }
-}
-
-impl<T> Receiver<T> {
-    /// Receives the next message, waiting for it; `None` if there never will be one.
-    ///
-    /// That is when the channel is empty and either every [`Sender`] has been dropped, or the channel
-    /// was [closed](Receiver::close) and every permit given out before has been used or dropped.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future loses nothing: if it has not completed it has received nothing.
-    ///
-    /// # Examples
-    ///
-    /// ```ignore
-    /// use gmp::sync::mpsc;
-    ///
-    /// #[gmp::main]
-    /// async fn main() {
-    ///     let (sender, mut receiver) = mpsc::channel(2);
-    ///     sender.send("hello").await.unwrap();
-    ///     sender.send("world").await.unwrap();
-    ///     drop(sender);
-    ///     assert_eq!(receiver.recv().await, Some("hello"));
-    ///     assert_eq!(receiver.recv().await, Some("world"));
-    ///     assert_eq!(receiver.recv().await, None);
-    /// }
-    /// ```
-    pub async fn recv(&mut self) -> Option<T> {
-        poll_fn(|cx| self.rx.poll_recv(cx)).await
-    }
-
-    /// Receives up to `limit` messages at once, waiting for the first; appends them to `buffer` and
-    /// says how many there were.
-    ///
-    /// Zero means what `None` means for [`recv`](Receiver::recv), unless `limit` is zero: then the
-    /// answer is zero at once.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future loses nothing: if it has not completed it has received nothing.
-    ///
-    /// # Examples
-    ///
-    /// ```ignore
-    /// use gmp::sync::mpsc;
-    ///
-    /// #[gmp::main]
-    /// async fn main() {
-    ///     let (sender, mut receiver) = mpsc::channel(10);
-    ///     for number in 0..5 {
-    ///         sender.send(number).await.unwrap();
-    ///     }
-    ///     let mut buffer = Vec::new();
-    ///     assert_eq!(receiver.recv_many(&mut buffer, 3).await, 3);
-    ///     assert_eq!(receiver.recv_many(&mut buffer, 3).await, 2);
-    ///     assert_eq!(buffer, [0, 1, 2, 3, 4]);
-    /// }
-    /// ```
-    pub async fn recv_many(&mut self, buffer: &mut Vec<T>, limit: usize) -> usize {
-        poll_fn(|cx| self.rx.poll_recv_many(cx, buffer, limit)).await
-    }
-
-    /// Receives the next message if there is one right now.
-    ///
-    /// What was sent before this call is found: if a message in front of it is being sent at this
-    /// moment by another thread, this one waits for that thread.
-    ///
-    /// # Errors
-    ///
-    /// [`TryRecvError::Empty`] if there is none, [`TryRecvError::Disconnected`] if there never will
-    /// be one.
-    ///
-    /// # Examples
-    ///
-    /// ```ignore
-    /// use gmp::sync::mpsc;
-    /// use gmp::sync::mpsc::error::TryRecvError;
-    ///
-    /// let (sender, mut receiver) = mpsc::channel(1);
-    /// assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
-    /// sender.try_send(1).unwrap();
-    /// drop(sender);
-    /// assert_eq!(receiver.try_recv(), Ok(1));
-    /// assert_eq!(receiver.try_recv(), Err(TryRecvError::Disconnected));
-    /// ```
-    pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
-        self.rx.try_recv()
-    }
-
-    /// Receives the next message on a thread that may block. As [`recv`](Receiver::recv).
-    ///
-    /// # Panics
-    ///
-    /// On a thread that drives async tasks.
-    ///
-    /// # Examples
-    ///
-    /// ```ignore
-    /// use gmp::runtime::Runtime;
-    /// use gmp::sync::mpsc;
-    ///
-    /// let (sender, mut receiver) = mpsc::channel(1);
-    /// let thread = std::thread::spawn(move || receiver.blocking_recv());
-    /// Runtime::new().unwrap().block_on(sender.send(10)).unwrap();
-    /// assert_eq!(thread.join().unwrap(), Some(10));
-    /// ```
-    #[track_caller]
-    pub fn blocking_recv(&mut self) -> Option<T> {
-        gmp_executor::context::block_on_thread(self.recv())
-    }
-
-    /// Receives messages on a thread that may block. As [`recv_many`](Receiver::recv_many).
-    ///
-    /// # Panics
-    ///
-    /// On a thread that drives async tasks.
-    #[track_caller]
-    pub fn blocking_recv_many(&mut self, buffer: &mut Vec<T>, limit: usize) -> usize {
-        gmp_executor::context::block_on_thread(self.recv_many(buffer, limit))
-    }
-
-    /// Closes the channel without dropping what is in it.
-    ///
-    /// Nobody gets capacity any more, and whoever waits for some fails. Permits given out before may
-    /// still be used. To lose no message, receive until [`recv`](Receiver::recv) returns `None`.
-    ///
-    /// # Examples
-    ///
-    /// ```ignore
-    /// use gmp::sync::mpsc;
-    ///
-    /// #[gmp::main]
-    /// async fn main() {
-    ///     let (sender, mut receiver) = mpsc::channel(2);
-    ///     let permit = sender.reserve().await.unwrap();
-    ///     sender.send(1).await.unwrap();
-    ///     receiver.close();
-    ///     assert!(sender.send(2).await.is_err());
-    ///     permit.send(3);
-    ///     assert_eq!(receiver.recv().await, Some(1));
-    ///     assert_eq!(receiver.recv().await, Some(3));
-    ///     assert_eq!(receiver.recv().await, None);
-    /// }
-    /// ```
-    pub fn close(&mut self) {
-        self.rx.close();
-    }
-
-    /// Whether the channel is closed: by [`close`](Receiver::close), or because every [`Sender`] has
-    /// been dropped. There may be messages in it.
-    pub fn is_closed(&self) -> bool {
-        self.rx.is_closed()
-    }
-
-    /// Whether there are no messages in the channel. Those that are being sent count.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// How many messages are in the channel. Those that are being sent count.
-    pub fn len(&self) -> usize {
-        self.rx.len()
-    }
-
-    /// How many messages and permits the channel has room for right now. As [`Sender::capacity`].
-    pub fn capacity(&self) -> usize {
-        self.rx.flavour().available()
-    }
-
-    /// How many messages and permits the channel has room for at most: what [`channel`] was told.
-    pub fn max_capacity(&self) -> usize {
-        self.rx.flavour().max_capacity()
-    }
-
-    /// Polls for the next message. As [`recv`](Receiver::recv), of which it is the poll.
-    ///
-    /// When it returns `Pending` the waker of this call, and of no earlier one, is woken by the next
-    /// message or when the channel is closed. It may be woken for nothing.
-    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
-        self.rx.poll_recv(cx)
-    }
-
-    /// Polls for messages. As [`recv_many`](Receiver::recv_many), of which it is the poll; about the
-    /// waker see [`poll_recv`](Receiver::poll_recv).
-    pub fn poll_recv_many(
-        &mut self,
-        cx: &mut Context<'_>,
-        buffer: &mut Vec<T>,
-        limit: usize,
-    ) -> Poll<usize> {
-        self.rx.poll_recv_many(cx, buffer, limit)
-    }
-
-    /// How many [`Sender`]s the channel has.
-    pub fn sender_strong_count(&self) -> usize {
-        self.rx.counts().strong
-    }
-
-    /// How many [`WeakSender`]s the channel has.
-    pub fn sender_weak_count(&self) -> usize {
-        self.rx.counts().weak
-    }
-}
-
-impl<T> fmt::Debug for Receiver<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Receiver").field("chan", &self.rx).finish()
     }
 }

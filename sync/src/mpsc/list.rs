@@ -355,10 +355,17 @@ mod tests {
             self.head.pop(&self.blocks)
         }
 
+        /// Puts a value at a position that was claimed.
+        fn put(&self, position: u64, value: T) -> bool {
+            // SAFETY: the tests use the positions they claim once.
+            unsafe { self.blocks.push(&self.word, position, value) }
+        }
+
         fn length(&self) -> usize {
             let mut block = Some(self.head.oldest);
             std::iter::from_fn(|| {
                 let here = block?;
+                // SAFETY: it is in the list, and nobody else uses that.
                 block = unsafe { here.as_ref() }.next();
                 Some(here)
             })
@@ -368,14 +375,14 @@ mod tests {
 
     impl<T> List<T, Unbounded> {
         fn push(&self, value: T) -> bool {
-            let position = self.word.claim().position();
-            unsafe { self.blocks.push(&self.word, position, value) }
+            self.put(self.word.claim().position(), value)
         }
     }
 
     impl<T, L: Layout> Drop for List<T, L> {
         fn drop(&mut self) {
             while let Pop::Value(_) = self.pop() {}
+            // SAFETY: nobody else uses it.
             unsafe { self.blocks.free(&mut self.head) };
         }
     }
@@ -421,7 +428,7 @@ mod tests {
                 .word
                 .take(list.word.load(), super::super::word::Take::Position);
             let position = tail.unwrap().position();
-            assert!(!unsafe { list.blocks.push(&list.word, position, round) });
+            assert!(!list.put(position, round));
             assert_eq!(list.pop(), Pop::Value(round));
         }
         assert!(list.head.position() < 100);
@@ -433,7 +440,7 @@ mod tests {
         let first = list.word.claim().position();
         assert!(!list.push(1));
         assert_eq!(list.pop(), Pop::Empty);
-        assert!(!unsafe { list.blocks.push(&list.word, first, 0) });
+        assert!(!list.put(first, 0));
         assert_eq!(list.pop(), Pop::Value(0));
         assert_eq!(list.pop(), Pop::Value(1));
     }
@@ -453,7 +460,7 @@ mod tests {
         }
         assert_eq!(list.pop(), Pop::Empty);
         assert_eq!(list.length(), 6);
-        list.blocks.push_slow(&list.word, slow);
+        list.put(slow, 0);
         for _ in 0..5 * SLOTS + 1 {
             assert!(matches!(list.pop(), Pop::Value(_)));
         }
@@ -463,12 +470,6 @@ mod tests {
             assert_eq!(list.pop(), Pop::Value(0));
         }
         assert_eq!(list.length(), 1);
-    }
-
-    impl Blocks<u64> {
-        fn push_slow(&self, word: &Word<Unbounded>, position: u64) {
-            assert!(!unsafe { self.push(word, position, 0) });
-        }
     }
 
     #[test]
@@ -495,6 +496,7 @@ mod tests {
             list.push(());
         }
         let position = list.word.end().position();
+        // SAFETY: the position was claimed, and is the last.
         assert!(!unsafe { list.blocks.end(&list.word, position) });
         for _ in 0..SLOTS {
             assert_eq!(list.pop(), Pop::Value(()));

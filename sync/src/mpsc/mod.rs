@@ -35,7 +35,8 @@
 //!
 //! From the inside out: `block` is a piece of the queue, `list` the queue, `word` says where senders
 //! stand, `capacity` who may send, `waker` is where the receiver's waker lies, `chan` puts these
-//! together, `rx` is how the receiver waits. `bounded` and `unbounded` are the two faces. A message
+//! together, `rx` is how the receiver waits. `bounded`, with `permit` and
+//! `receiver`, and `unbounded` are the two faces. A message
 //! costs its sender two shared operations, on the word and on the block; the receiver costs a bounded
 //! channel one more, on its own cache line, and an unbounded one none.
 
@@ -45,6 +46,8 @@ mod capacity;
 mod chan;
 pub mod error;
 mod list;
+mod permit;
+mod receiver;
 mod rx;
 mod timeout;
 mod unbounded;
@@ -53,8 +56,12 @@ mod word;
 
 #[cfg(all(test, gmp_loom))]
 mod model;
+#[cfg(all(test, not(gmp_loom)))]
+mod tests;
 
-pub use bounded::{OwnedPermit, Permit, PermitIterator, Receiver, Sender, WeakSender, channel};
+pub use bounded::{Sender, WeakSender, channel};
+pub use permit::{OwnedPermit, Permit, PermitIterator};
+pub use receiver::Receiver;
 #[doc(hidden)]
 pub use timeout::{SleepFn, install_sleep};
 pub use unbounded::{UnboundedReceiver, UnboundedSender, WeakUnboundedSender, unbounded_channel};

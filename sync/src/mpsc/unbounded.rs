@@ -163,6 +163,24 @@ impl<T> UnboundedSender<T> {
     }
 }
 
+#[cfg(all(test, not(gmp_loom)))]
+impl<T> UnboundedSender<T> {
+    /// The first half of `send`.
+    pub(super) fn claim_for_tests(&self) -> u64 {
+        self.tx.flavour().claim().position()
+    }
+
+    /// The second half of `send`.
+    ///
+    /// # Safety
+    ///
+    /// The position is from the first half, and used once.
+    pub(super) unsafe fn put_for_tests(&self, position: u64, message: T) {
+        // SAFETY: as the caller promises.
+        unsafe { self.tx.put(position, message) };
+    }
+}
+
 impl<T> Clone for UnboundedSender<T> {
     fn clone(&self) -> Self {
         UnboundedSender {
