@@ -9,7 +9,7 @@
 //! with batching switched on for the thread, so that the tasks woken arrive at the tail of the P's
 //! queue in order instead of displacing one another from runnext. A waker may be anybody's and may
 //! panic: an implementation holds no lock while it wakes, and wakes the rest when one panics
-//! ([`wake_all`](crate::seam::wake_all) does that).
+//! ([`wake_all`] does that).
 //!
 //! `p` is the index of a P, below the `procs` that the runtime was built with. Whoever holds no P
 //! may pass any index.
