@@ -1,6 +1,6 @@
 //! What a thread knows about the runtime it is in: thread-local state.
 //!
-//! Two parts. [`Hot`] holds plain cells without a destructor, so that reading it costs one
+//! Two parts. `Hot` holds plain cells without a destructor, so that reading it costs one
 //! address computation and works in the destructors of other thread-locals. The rest (the entered
 //! handles, the deferred wakers) has a destructor and may be gone; every access says what happens then.
 

@@ -1,7 +1,7 @@
 //! G: spawned futures.
 //!
 //! A task is one allocation: a header (state word, metadata), the future or its output, and a slot for
-//! the waker of whoever joins it. A [`G`] is the right to run it.
+//! the waker of whoever joins it. A `G` is the right to run it.
 //!
 //! | state | the future belongs to | how it ends |
 //! | --- | --- | --- |

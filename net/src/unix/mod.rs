@@ -1,7 +1,7 @@
 //! Unix sockets and pipes: the part of `net` that exists on Unix only.
 //!
-//! [`UnixStream`](crate::UnixStream), [`UnixListener`](crate::UnixListener),
-//! [`UnixDatagram`](crate::UnixDatagram) and [`UnixSocket`](crate::UnixSocket) stand beside the
+//! [`UnixStream`], [`UnixListener`],
+//! [`UnixDatagram`] and [`UnixSocket`](crate::UnixSocket) stand beside the
 //! other sockets; here is what belongs to them: addresses, credentials, the halves of a stream, and
 //! [pipes](pipe). As `tokio::net::unix`.
 //!
