@@ -578,7 +578,7 @@ impl<T: Clone> Receiver<T> {
     /// As [`recv`](Receiver::recv).
     #[inline]
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
-        if let Some(loan) = self.next() {
+        if let Some(loan) = self.borrow_next() {
             return Ok(loan.clone_value());
         }
         self.try_recv_again()
@@ -594,7 +594,7 @@ impl<T: Clone> Receiver<T> {
                 Stand::Closed => return Err(TryRecvError::Closed),
                 Stand::Lagged(oldest) => return Err(TryRecvError::Lagged(self.skip_to(oldest))),
             }
-            if let Some(loan) = self.next() {
+            if let Some(loan) = self.borrow_next() {
                 return Ok(loan.clone_value());
             }
         }
@@ -627,7 +627,7 @@ impl<T: Clone> Receiver<T> {
 
     /// Takes the next value, if it is there, to be cloned. It counts as read, even if its `clone` panics.
     #[inline]
-    fn next(&mut self) -> Option<Loan<'_, T>> {
+    fn borrow_next(&mut self) -> Option<Loan<'_, T>> {
         let position = self.next;
         let loan = self.shared.ring.borrow(position)?;
         self.next = position.wrapping_add(1);

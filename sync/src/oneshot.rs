@@ -1,242 +1,193 @@
-//! A channel for one value: from one sender to one receiver. As `tokio::sync::oneshot`.
+//! A channel for one value, from one sender to one receiver.
 //!
-//! One allocation holds a state word, the value, and a waker of each half.
+//! [`channel`] makes both halves. Sending neither waits nor needs a runtime; the receiver is a future.
+//! As `tokio::sync::oneshot`.
 //!
-//! # State
+//! The usual use is a reply: a request carries the [`Sender`], and whoever asked awaits the
+//! [`Receiver`].
 //!
-//! | bit | means | set by |
-//! | --- | --- | --- |
-//! | COMPLETE | the sender is through: it has sent, or is gone | the sender, once |
-//! | CLOSED | the receiver wants no value: it was closed, or is gone | the receiver |
-//! | RX_WAKER | the receiver's waker is in its slot | the receiver |
-//! | TX_WAKER | the sender's waker, for `closed`, is in its slot | the sender |
+//! ```ignore
+//! use gmp::sync::oneshot;
 //!
-//! # Who owns what
+//! #[gmp::main]
+//! async fn main() {
+//!     let (sender, receiver) = oneshot::channel();
+//!     gmp::spawn(async move { sender.send(3) });
+//!     assert_eq!(receiver.await, Ok(3));
+//! }
+//! ```
 //!
-//! 1. *The value* is the sender's until COMPLETE, and the receiver's after it.
-//! 2. *The receiver's waker slot* is the receiver's while RX_WAKER is clear. While it is set the sender may
-//!    read it, in the transition that sets COMPLETE; afterwards nobody writes it.
-//! 3. *The sender's waker slot* likewise: the receiver reads it in the transition that sets CLOSED.
+//! If the sender is dropped without having sent, the receiver gets an error. If the receiver is dropped
+//! or [closed](Receiver::close), sending gives the value back, and the sender can
+//! [learn of it](Sender::closed) before it has a value. A value that nobody takes is dropped with the
+//! receiver.
 //!
-//! Each half takes its slot back by clearing its bit; if the other half's final bit is already set, the
-//! slot may be being read and is left alone, and there is nothing more to wait for.
+//! How the halves share one allocation is written in `cell`.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker, ready};
+use std::ptr::NonNull;
+use std::task::{Context, Poll, ready};
 
-use gmp_executor::coop::poll_proceed;
-use gmp_executor::loom::{Arc, AtomicUsize, Ordering, UnsafeCell};
-use gmp_executor::seam::wake_all;
-use gmp_executor::wait::{self, WaitReason};
+use gmp_executor::wait::WaitReason;
 
+use cell::{Cell, State};
 use error::{RecvError, TryRecvError};
 
+use crate::primitives::{poll_proceed, record};
+
+mod cell;
 #[cfg(all(test, gmp_loom))]
 mod model;
 #[cfg(all(test, not(gmp_loom)))]
 mod tests;
 
-const COMPLETE: usize = 1 << 0;
-const CLOSED: usize = 1 << 1;
-const RX_WAKER: usize = 1 << 2;
-const TX_WAKER: usize = 1 << 3;
-
-struct Inner<T> {
-    state: AtomicUsize,
-    value: UnsafeCell<Option<T>>,
-    rx_waker: UnsafeCell<Option<Waker>>,
-    tx_waker: UnsafeCell<Option<Waker>>,
-}
-
-// SAFETY: the value goes from one half to the other, so `T: Send`; rules 1 to 3 make every access to a
-// cell exclusive, or shared by readers.
-unsafe impl<T: Send> Send for Inner<T> {}
-// SAFETY: as above.
-unsafe impl<T: Send> Sync for Inner<T> {}
-
-impl<T> Inner<T> {
-    fn load(&self) -> usize {
-        // Acquire: pairs with the Release of whoever set the bits that are acted on.
-        self.state.load(Ordering::Acquire)
-    }
-
-    fn take_value(&self) -> Option<T> {
-        // SAFETY: the callers own the value by rule 1.
-        self.value.with_mut(|value| unsafe { (*value).take() })
-    }
-
-    /// Leaves `waker` in the slot that `bit` guards; `false` when `done` is set and nobody will wake it.
-    fn register(
-        &self,
-        slot: &UnsafeCell<Option<Waker>>,
-        bit: usize,
-        done: usize,
-        waker: &Waker,
-    ) -> bool {
-        let mut state = self.load();
-        if state & bit != 0 {
-            let same = slot.with(|slot| {
-                // SAFETY: the bit is set, so nobody writes the slot; we are its only writer.
-                unsafe { (*slot).as_ref() }.is_some_and(|old| old.will_wake(waker))
-            });
-            if same {
-                return state & done == 0;
-            }
-            // AcqRel: one after the other, the slot's owners.
-            state = self.state.fetch_and(!bit, Ordering::AcqRel);
-        }
-        if state & done != 0 {
-            return false;
-        }
-        // SAFETY: the bit is clear, so the slot is this half's.
-        let old = slot.with_mut(|slot| unsafe { (*slot).replace(waker.clone()) });
-        drop(old);
-        // Release: publishes the slot to the transition that sets `done`; Acquire: or receives what
-        // that one published.
-        self.state.fetch_or(bit, Ordering::AcqRel) & done == 0
-    }
-
-    /// Wakes what is in the slot, which the bit says is set.
-    fn wake(slot: &UnsafeCell<Option<Waker>>) {
-        let waker = slot.with(|slot| {
-            // SAFETY: the bit was set in the transition that set our final bit: nobody writes the slot.
-            unsafe { (*slot).clone() }
-        });
-        wake_all(waker);
-    }
-
-    /// The sender is through without having sent.
-    fn sender_gone(&self) {
-        // AcqRel: acquires the receiver's waker; Release for symmetry with `send`.
-        let before = self.state.fetch_or(COMPLETE, Ordering::AcqRel);
-        if before & (RX_WAKER | CLOSED) == RX_WAKER {
-            Self::wake(&self.rx_waker);
-        }
-    }
-
-    /// The receiver wants no value. Says what the state was.
-    fn close(&self) -> usize {
-        // AcqRel: acquires the value or the sender's waker.
-        let before = self.state.fetch_or(CLOSED, Ordering::AcqRel);
-        if before & (TX_WAKER | COMPLETE | CLOSED) == TX_WAKER {
-            Self::wake(&self.tx_waker);
-        }
-        before
-    }
-}
-
-/// Sends the value. Returned by [`channel`].
+/// Sends one value to the [`Receiver`]. Made by [`channel`].
 ///
-/// Dropping it unsent makes the receiver's future fail.
+/// Dropped without having sent, it makes the receiver's future fail.
 pub struct Sender<T> {
-    /// `None` once it has sent.
-    inner: Option<Arc<Inner<T>>>,
+    /// Alive until this half says that it is gone.
+    cell: NonNull<Cell<T>>,
+    _owns: PhantomData<Cell<T>>,
 }
 
-/// Receives the value: a future that gives it. Returned by [`channel`].
+/// Receives one value from the [`Sender`]: a future whose output it is. Made by [`channel`].
 ///
 /// # Cancel safety
 ///
-/// `&mut Receiver` is a future too, and may be dropped and awaited again.
+/// `&mut Receiver` is a future too: dropping that loses nothing, and the receiver can be awaited
+/// again.
+///
+/// # Panics
+///
+/// When it is polled after it has completed.
 pub struct Receiver<T> {
-    /// `None` once the result was given.
-    inner: Option<Arc<Inner<T>>>,
+    /// Alive until this half says that it is gone. `None` after that.
+    cell: Option<NonNull<Cell<T>>>,
+    _owns: PhantomData<Cell<T>>,
 }
+
+// SAFETY: the halves pass a value and wakers from one thread to another, as the cell's invariants say.
+unsafe impl<T: Send> Send for Sender<T> {}
+// SAFETY: through a shared reference one can look at the state, and nothing else.
+unsafe impl<T: Send> Sync for Sender<T> {}
+// SAFETY: as for the sender.
+unsafe impl<T: Send> Send for Receiver<T> {}
+// SAFETY: as for the sender.
+unsafe impl<T: Send> Sync for Receiver<T> {}
+
+impl<T> Unpin for Sender<T> {}
+impl<T> Unpin for Receiver<T> {}
 
 /// Makes a channel for one value.
 ///
-/// As `tokio::sync::oneshot::channel`. A value that was sent is dropped with the receiver.
+/// As `tokio::sync::oneshot::channel`.
+///
+/// # Examples
 ///
 /// ```ignore
 /// use gmp::sync::oneshot;
 ///
 /// #[gmp::main]
 /// async fn main() {
-///     let (sender, receiver) = oneshot::channel();
-///     gmp::spawn(async move { sender.send(3) });
-///     assert_eq!(receiver.await, Ok(3));
+///     let (sender, receiver) = oneshot::channel::<u32>();
+///     gmp::spawn(async move { drop(sender) });
+///     assert!(receiver.await.is_err());
 /// }
 /// ```
 pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
-    let inner = Arc::new(Inner {
-        state: AtomicUsize::new(0),
-        value: UnsafeCell::new(None),
-        rx_waker: UnsafeCell::new(None),
-        tx_waker: UnsafeCell::new(None),
-    });
+    let cell = Cell::allocate();
     let sender = Sender {
-        inner: Some(inner.clone()),
+        cell,
+        _owns: PhantomData,
     };
-    let receiver = Receiver { inner: Some(inner) };
+    let receiver = Receiver {
+        cell: Some(cell),
+        _owns: PhantomData,
+    };
     (sender, receiver)
 }
 
 impl<T> Sender<T> {
-    fn inner(&self) -> &Arc<Inner<T>> {
-        self.inner.as_ref().expect("a sender sends by value")
+    fn cell(&self) -> &Cell<T> {
+        // SAFETY: the cell is alive, see the field.
+        unsafe { self.cell.as_ref() }
     }
 
-    /// Sends the value, without waiting.
+    /// Sends the value. Does not wait.
     ///
-    /// `Ok` does not mean that it will be received: the receiver may be dropped with it.
+    /// `Ok` does not mean that the value will be received: the receiver may be dropped with it.
     ///
     /// # Errors
     ///
-    /// The value itself, when the receiver is closed or gone.
-    pub fn send(mut self, t: T) -> Result<(), T> {
-        let inner = self.inner.take().expect("a sender sends by value");
-        inner.value.with_mut(|value| {
-            // SAFETY: before COMPLETE the value is the sender's (rule 1). It was `None`.
-            unsafe { *value = Some(t) }
-        });
-        let mut state = inner.state.load(Ordering::Relaxed);
-        loop {
-            if state & CLOSED != 0 {
-                let t = inner.take_value().expect("put there above");
-                inner.sender_gone();
-                return Err(t);
-            }
-            // AcqRel: publishes the value, acquires the receiver's waker.
-            match inner.state.compare_exchange(
-                state,
-                state | COMPLETE,
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => break,
-                Err(now) => state = now,
-            }
-        }
-        if state & RX_WAKER != 0 {
-            Inner::<T>::wake(&inner.rx_waker);
-        }
-        Ok(())
+    /// The value, if the receiver was dropped or [closed](Receiver::close).
+    ///
+    /// # Examples
+    ///
+    /// ```ignore
+    /// use gmp::sync::oneshot;
+    ///
+    /// let (sender, receiver) = oneshot::channel();
+    /// drop(receiver);
+    /// assert_eq!(sender.send("too late"), Err("too late"));
+    /// ```
+    pub fn send(self, t: T) -> Result<(), T> {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: this is the sender, and the cell is not used again.
+        unsafe { Cell::send(this.cell, t) }
     }
 
-    /// Waits until the receiver is closed or dropped.
+    /// Waits until the receiver has been dropped or [closed](Receiver::close).
+    ///
+    /// To give up work whose result nobody wants.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing.
+    /// Dropping the future loses nothing; what is closed stays closed.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore
+    /// use gmp::sync::oneshot;
+    ///
+    /// #[gmp::main]
+    /// async fn main() {
+    ///     let (mut sender, receiver) = oneshot::channel::<()>();
+    ///     gmp::spawn(async move { drop(receiver) });
+    ///     sender.closed().await;
+    /// }
+    /// ```
     pub async fn closed(&mut self) {
         poll_fn(|cx| self.poll_closed(cx)).await;
     }
 
-    /// Whether the receiver is closed or dropped.
+    /// Whether the receiver has been dropped or [closed](Receiver::close).
+    ///
+    /// # Examples
+    ///
+    /// ```ignore
+    /// use gmp::sync::oneshot;
+    ///
+    /// let (sender, receiver) = oneshot::channel::<()>();
+    /// assert!(!sender.is_closed());
+    /// drop(receiver);
+    /// assert!(sender.is_closed());
+    /// ```
     pub fn is_closed(&self) -> bool {
-        self.inner().load() & CLOSED != 0
+        self.cell().state().is_closed()
     }
 
-    /// Polls for the receiver to be closed or dropped. The task of the last call is the one that is woken.
+    /// Polls for the receiver to be dropped or closed. As [`closed`](Sender::closed), of which it is the
+    /// poll.
+    ///
+    /// When it returns `Pending`, the waker of this call and of no earlier one is woken.
     pub fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let coop = ready!(poll_proceed(cx));
-        let inner = self.inner();
-        if inner.load() & CLOSED == 0
-            && inner.register(&inner.tx_waker, TX_WAKER, CLOSED, cx.waker())
-        {
-            wait::record(WaitReason::OneshotClosed);
+        if !self.is_closed() && self.cell().register_sender(cx.waker()).is_ok() {
+            record(WaitReason::OneshotClosed);
             return Poll::Pending;
         }
         coop.made_progress();
@@ -246,71 +197,125 @@ impl<T> Sender<T> {
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        if let Some(inner) = &self.inner {
-            inner.sender_gone();
-        }
+        // SAFETY: this is the sender, and the cell is not used again.
+        unsafe { Cell::drop_sender(self.cell) };
     }
 }
 
 impl<T> Receiver<T> {
-    /// Refuses the value from here on; one that was sent before can still be received.
+    fn cell(&self) -> Option<&Cell<T>> {
+        // SAFETY: the cell is alive, see the field.
+        self.cell.map(|cell| unsafe { &*cell.as_ptr() })
+    }
+
+    /// Takes what there is, and goes.
+    fn finish(&mut self, state: State) -> Option<T> {
+        debug_assert!(state.is_complete() || state.is_closed(), "{state:?}");
+        let cell = self.cell.take()?;
+        // SAFETY: this is the receiver, and the cell is not used again: it was taken out of the field.
+        unsafe { Cell::finish(cell, state) }
+    }
+
+    /// Refuses the value from now on, without dropping one that was sent before.
     ///
-    /// The sender's `closed` completes, and its `send` fails.
+    /// Sending fails from now on, and [`closed`](Sender::closed) completes. To lose nothing, call
+    /// [`try_recv`](Receiver::try_recv) afterwards.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore
+    /// use gmp::sync::oneshot;
+    ///
+    /// let (sender, mut receiver) = oneshot::channel();
+    /// receiver.close();
+    /// assert_eq!(sender.send(1), Err(1));
+    ///
+    /// let (sender, mut receiver) = oneshot::channel();
+    /// sender.send(2).unwrap();
+    /// receiver.close();
+    /// assert_eq!(receiver.try_recv(), Ok(2));
+    /// ```
     pub fn close(&mut self) {
-        if let Some(inner) = &self.inner {
-            inner.close();
+        let Some(cell) = self.cell() else { return };
+        let (_, own, sender) = cell.close();
+        if let Some(sender) = sender {
+            sender.wake();
         }
+        drop(own);
     }
 
-    /// Whether the receiver has given its result, as by `FusedFuture`.
+    /// Whether the receiver has given its result: a value or an error, by whichever method.
+    ///
+    /// Polling it then panics. As `FusedFuture` has it.
     pub fn is_terminated(&self) -> bool {
-        self.inner.is_none()
+        self.cell.is_none()
     }
 
-    /// Whether there is nothing to receive right now: no value was sent, or it was taken already.
+    /// Whether there is no value to take right now: none was sent, or it was taken.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore
+    /// use gmp::sync::oneshot;
+    ///
+    /// let (sender, mut receiver) = oneshot::channel();
+    /// assert!(receiver.is_empty());
+    /// sender.send(1).unwrap();
+    /// assert!(!receiver.is_empty());
+    /// receiver.try_recv().unwrap();
+    /// assert!(receiver.is_empty());
+    /// ```
     pub fn is_empty(&self) -> bool {
-        let Some(inner) = &self.inner else {
-            return true;
-        };
-        if inner.load() & COMPLETE == 0 {
-            return true;
-        }
-        // SAFETY: after COMPLETE the value is the receiver's (rule 1).
-        inner.value.with(|value| unsafe { (*value).is_none() })
+        !self.cell().is_some_and(|cell| cell.state().has_value())
     }
 
-    /// Takes the value if it was sent.
+    /// Takes the value if it has been sent.
     ///
     /// # Errors
     ///
-    /// [`Empty`](TryRecvError::Empty) if the sender may still send, [`Closed`](TryRecvError::Closed) if there
-    /// will be no value.
+    /// [`TryRecvError::Empty`] if it has not, [`TryRecvError::Closed`] if it never will be: the sender
+    /// has gone, the receiver was closed before, or the result was already taken.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore
+    /// use gmp::sync::oneshot;
+    /// use gmp::sync::oneshot::error::TryRecvError;
+    ///
+    /// let (sender, mut receiver) = oneshot::channel();
+    /// assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+    /// sender.send(1).unwrap();
+    /// assert_eq!(receiver.try_recv(), Ok(1));
+    /// assert_eq!(receiver.try_recv(), Err(TryRecvError::Closed));
+    /// ```
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
-        let Some(inner) = &self.inner else {
-            return Err(TryRecvError::Closed);
-        };
-        let state = inner.load();
-        if state & COMPLETE == 0 {
-            if state & CLOSED != 0 {
-                self.inner = None;
-                return Err(TryRecvError::Closed);
-            }
+        let state = self.cell().ok_or(TryRecvError::Closed)?.state();
+        if !state.is_complete() && !state.is_closed() {
             return Err(TryRecvError::Empty);
         }
-        let value = inner.take_value();
-        self.inner = None;
-        value.ok_or(TryRecvError::Closed)
+        self.finish(state).ok_or(TryRecvError::Closed)
     }
 
-    /// Receives the value, blocking the thread meanwhile.
+    /// Receives the value on a thread that may block.
     ///
     /// # Errors
     ///
-    /// When the sender was dropped without sending.
+    /// If the sender was dropped without having sent.
     ///
     /// # Panics
     ///
     /// On a thread that drives async tasks.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore
+    /// use gmp::sync::oneshot;
+    ///
+    /// let (sender, receiver) = oneshot::channel();
+    /// let thread = std::thread::spawn(move || receiver.blocking_recv());
+    /// sender.send(10).unwrap();
+    /// assert_eq!(thread.join().unwrap(), Ok(10));
+    /// ```
     #[track_caller]
     pub fn blocking_recv(self) -> Result<T, RecvError> {
         gmp_executor::context::block_on_thread(self)
@@ -320,75 +325,71 @@ impl<T> Receiver<T> {
 impl<T> Future for Receiver<T> {
     type Output = Result<T, RecvError>;
 
-    /// # Panics
-    ///
-    /// After it has given its result.
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let inner = self.inner.as_ref().expect("called after complete");
+        let cell = self.cell().expect("called after complete");
         let coop = ready!(poll_proceed(cx));
-        if inner.load() & (COMPLETE | CLOSED) == 0
-            && inner.register(&inner.rx_waker, RX_WAKER, COMPLETE, cx.waker())
-        {
-            wait::record(WaitReason::OneshotRecv);
-            return Poll::Pending;
+        let mut state = cell.state();
+        if !state.is_complete() && !state.is_closed() {
+            match cell.register_receiver(cx.waker()) {
+                Err(complete) => state = complete,
+                Ok(()) => {
+                    record(WaitReason::OneshotRecv);
+                    return Poll::Pending;
+                }
+            }
         }
         coop.made_progress();
-        let value = if inner.load() & COMPLETE != 0 {
-            inner.take_value()
-        } else {
-            None
-        };
-        self.inner = None;
-        Poll::Ready(value.ok_or(RecvError(())))
+        Poll::Ready(self.finish(state).ok_or(RecvError(())))
     }
 }
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        if let Some(inner) = &self.inner
-            && inner.close() & COMPLETE != 0
-        {
-            // Now, not when the sender's last trace goes.
-            drop(inner.take_value());
+        let Some(cell) = self.cell() else { return };
+        let (state, own, sender) = match cell.state() {
+            // The sender looks at CLOSED no more.
+            state if state.is_complete() => (state, None, None),
+            _ => cell.close(),
+        };
+        // Out of the cell first, which is then gone: a destructor or a waker may panic.
+        let value = self.finish(state);
+        if let Some(sender) = sender {
+            sender.wake();
         }
+        drop(own);
+        drop(value);
     }
 }
 
-struct DebugInner<'a, T>(&'a Option<Arc<Inner<T>>>);
-
-impl<T> fmt::Debug for DebugInner<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.0.as_ref().map(|inner| inner.load());
-        f.debug_struct("State")
-            .field("is_complete", &state.map(|state| state & COMPLETE != 0))
-            .field("is_closed", &state.map(|state| state & CLOSED != 0))
-            .finish()
+fn debug(name: &str, state: Option<State>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut shown = f.debug_struct(name);
+    if let Some(state) = state {
+        shown
+            .field("is_complete", &state.is_complete())
+            .field("is_closed", &state.is_closed());
     }
+    shown.finish_non_exhaustive()
 }
 
 impl<T: fmt::Debug> fmt::Debug for Sender<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sender")
-            .field("inner", &DebugInner(&self.inner))
-            .finish()
+        debug("Sender", Some(self.cell().state()), f)
     }
 }
 
 impl<T: fmt::Debug> fmt::Debug for Receiver<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Receiver")
-            .field("inner", &DebugInner(&self.inner))
-            .finish()
+        debug("Receiver", self.cell().map(Cell::state), f)
     }
 }
 
-/// Errors of the channel for one value.
+/// What goes wrong with a channel for one value.
 pub mod error {
     use std::error::Error;
     use std::fmt;
 
-    /// The sender was dropped without sending.
-    #[derive(Debug, Clone, PartialEq, Eq)]
+    /// Error of the [`Receiver`](super::Receiver): no value was sent, and none will be.
+    #[derive(Debug, Eq, PartialEq, Clone)]
     pub struct RecvError(pub(super) ());
 
     impl fmt::Display for RecvError {
@@ -399,12 +400,13 @@ pub mod error {
 
     impl Error for RecvError {}
 
-    /// Why [`try_recv`](super::Receiver::try_recv) gave no value.
-    #[derive(Debug, Clone, PartialEq, Eq)]
+    /// Error returned by [`Receiver::try_recv`](super::Receiver::try_recv).
+    #[derive(Debug, Eq, PartialEq, Clone)]
     pub enum TryRecvError {
-        /// The sender has not sent yet.
+        /// No value has been sent yet.
         Empty,
-        /// There will be no value.
+
+        /// There never will be a value.
         Closed,
     }
 

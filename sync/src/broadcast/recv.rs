@@ -29,7 +29,7 @@ impl<'a, T> Recv<'a, T> {
 impl<T: Clone> Recv<'_, T> {
     fn poll_recv(&mut self, waker: &Waker) -> Poll<Result<T, RecvError>> {
         loop {
-            if let Some(loan) = self.receiver.next() {
+            if let Some(loan) = self.receiver.borrow_next() {
                 return Poll::Ready(Ok(loan.clone_value()));
             }
             match self.join(waker) {
