@@ -253,8 +253,9 @@ impl Watch {
             self.looks[p].slice_since = now;
             return moved;
         }
-        self.look_at_slice(p, state, now);
+        // Before the ticks are noted down.
         self.look_for_stranded(p, state);
+        self.look_at_slice(p, state, now);
         if !moved {
             self.look_at_slow_poll(p, state, now);
         }
@@ -279,8 +280,10 @@ impl Watch {
         let stranded =
             !state.queue.is_empty() && scheduler.idle.count() > 0 && scheduler.idle.spinning() == 0;
         let was = std::mem::replace(&mut self.looks[p].stranded, stranded);
-        let queue_stands = state.schedtick.load(Ordering::Relaxed) == self.looks[p].schedtick;
-        if stranded && was && queue_stands {
+        // A task that yields alone is in the queue for a moment, again and again.
+        let stands = state.schedtick.load(Ordering::Relaxed) == self.looks[p].schedtick
+            || state.queue.len() > 1;
+        if stranded && was && stands {
             scheduler.rescues.fetch_add(1, Ordering::Relaxed);
             if scheduler.config.debug.rescue_fatal {
                 eprintln!(
