@@ -39,6 +39,10 @@ const HANDOVERS_MAX: u32 = 16;
 /// What a busy P has to look at netpoll, timers and the global queue after, beside the ticks.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
+/// How many polls may go by between two readings of the clock: so many slow ones may come before it is
+/// noticed that they are slow.
+const READ_AFTER_MAX: u32 = 16;
+
 /// Passes over the other Ps before an M gives up, as in Go.
 const STEAL_PASSES: usize = 4;
 
@@ -144,9 +148,11 @@ impl Clock {
         let now = Instant::now();
         let passed = now - self.last_read.replace(now);
         let a_poll = passed / self.read_every.get();
-        // Two reads in LOOK_EVERY: with fast polls once in `interval` polls, with slow ones each time.
+        // Two reads in LOOK_EVERY: with fast polls seldom, with slow ones each time. A fast poll among slow
+        // ones says little, so the distance grows step by step.
         let every = (LOOK_EVERY / 2).as_nanos() / a_poll.as_nanos().max(1);
-        let every = every.clamp(1, u128::from(interval.max(1))) as u32;
+        let most = (2 * self.read_every.get()).min(READ_AFTER_MAX);
+        let every = every.clamp(1, u128::from(most.min(interval.max(1)))) as u32;
         self.read_every.set(every);
         self.until_read.set(every);
         if now - self.last_look.get() < LOOK_EVERY {
