@@ -68,7 +68,7 @@ fn a_task_that_panics_while_polled() {
                 runtime.block_on(async {
                     for (task, text) in [(first, "at once"), (later, "later 7"), (job, "in a job")]
                     {
-                        let error = task.await.map(|()| ()).unwrap_err();
+                        let error = task.await.unwrap_err();
                         assert!(error.is_panic());
                         assert_eq!(support::message(&*error.into_panic()), text);
                     }
