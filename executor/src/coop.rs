@@ -11,6 +11,7 @@
 
 use std::cell::Cell;
 use std::future::Future;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
@@ -72,9 +73,16 @@ pub fn with_unconstrained<R>(f: impl FnOnce() -> R) -> R {
 /// operation completes.
 #[derive(Debug)]
 #[must_use]
-pub struct RestoreOnPending(Cell<Budget>);
+pub struct RestoreOnPending(Cell<Budget>, OfThisPoll);
+
+/// The unit goes back to the task that is polled on this thread, so it must not reach another one.
+type OfThisPoll = PhantomData<*mut ()>;
 
 impl RestoreOnPending {
+    fn new(budget: Budget) -> RestoreOnPending {
+        RestoreOnPending(Cell::new(budget), PhantomData)
+    }
+
     /// The operation completed: its unit of budget stays spent.
     pub fn made_progress(&self) {
         self.0.set(Budget::unconstrained());
@@ -98,10 +106,10 @@ pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<RestoreOnPending> {
     context::hot(|hot| {
         let budget = hot.budget.get();
         match budget.0 {
-            None => Poll::Ready(RestoreOnPending(Cell::new(Budget::unconstrained()))),
+            None => Poll::Ready(RestoreOnPending::new(Budget::unconstrained())),
             Some(left) if left > 0 && !hot.is_preempted() => {
                 hot.budget.set(Budget(Some(left - 1)));
-                Poll::Ready(RestoreOnPending(Cell::new(budget)))
+                Poll::Ready(RestoreOnPending::new(budget))
             }
             Some(_) => {
                 deny(hot, cx.waker());
@@ -172,6 +180,7 @@ pub fn unconstrained<F>(inner: F) -> Unconstrained<F> {
 
 pin_project! {
     /// Future returned by [`cooperative`].
+    #[derive(Debug)]
     #[must_use = "futures do nothing unless polled"]
     pub struct Coop<F: Future> {
         #[pin]
