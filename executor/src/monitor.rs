@@ -59,8 +59,9 @@ struct Look {
     slice_since: Instant,
     /// The CPU time of the M when the poll was first seen to last, and where its task was spawned.
     slow: Option<(Option<Duration>, Option<&'static Location<'static>>)>,
-    /// The queue was not empty, and some P idle, already at the last look.
-    stranded: bool,
+    /// The queue was not empty, and some P idle, already at the last look: when that was, and the CPU time
+    /// of the M then.
+    stranded: Option<(Instant, Option<Duration>)>,
 }
 
 impl Monitor {
@@ -186,7 +187,7 @@ impl Watch {
             since: now,
             slice_since: now,
             slow: None,
-            stranded: false,
+            stranded: None,
         });
         Watch {
             looks: looks.collect(),
@@ -251,10 +252,11 @@ impl Watch {
         }
         if idle {
             self.looks[p].slice_since = now;
+            self.looks[p].stranded = None;
             return moved;
         }
         // Before the ticks are noted down.
-        self.look_for_stranded(p, state);
+        self.look_for_stranded(p, state, now);
         self.look_at_slice(p, state, now);
         if !moved {
             self.look_at_slow_poll(p, state, now);
@@ -275,15 +277,25 @@ impl Watch {
     }
 
     /// Queued work beside an idle P, twice in a row, with nobody on the way.
-    fn look_for_stranded(&mut self, p: usize, state: &P) {
+    fn look_for_stranded(&mut self, p: usize, state: &P, now: Instant) {
         let scheduler = &self.scheduler;
-        let stranded =
-            !state.queue.is_empty() && scheduler.idle.count() > 0 && scheduler.idle.spinning() == 0;
-        let was = std::mem::replace(&mut self.looks[p].stranded, stranded);
-        // A task that yields alone is in the queue for a moment, again and again.
-        let stands = state.schedtick.load(Ordering::Relaxed) == self.looks[p].schedtick
-            || state.queue.len() > 1;
-        if stranded && was && stands {
+        let look = &mut self.looks[p];
+        if state.queue.is_empty() || scheduler.idle.count() == 0 || scheduler.idle.spinning() > 0 {
+            look.stranded = None;
+            return;
+        }
+        let cpu = state.holder().and_then(|record| record.cpu_clock.now());
+        let Some((since, before)) = look.stranded.replace((now, cpu)) else {
+            return;
+        };
+        // A task that yields alone is in the queue for a moment, again and again; and if the system does not
+        // run its M just then, for longer.
+        let stands = state.schedtick.load(Ordering::Relaxed) == look.schedtick;
+        let ran = match (before, cpu) {
+            (Some(before), Some(after)) => after.saturating_sub(before) * 2 > now - since,
+            _ => true,
+        };
+        if (stands && ran) || state.queue.len() > 1 {
             scheduler.rescues.fetch_add(1, Ordering::Relaxed);
             if scheduler.config.debug.rescue_fatal {
                 eprintln!(
