@@ -23,7 +23,7 @@ impl Outcome {
 }
 
 /// Whether this process is a child.
-fn is_child() -> bool {
+pub(crate) fn is_child() -> bool {
     std::env::var_os(MARK).is_some()
 }
 
@@ -32,11 +32,16 @@ fn is_child() -> bool {
 #[track_caller]
 pub(crate) fn in_child(test: &str, environment: &[(&str, &str)], body: impl FnOnce()) -> Outcome {
     if is_child() {
-        watch_over();
-        body();
-        std::process::exit(0);
+        run_body(body);
     }
     run(test, environment)
+}
+
+/// The child's part.
+pub(crate) fn run_body(body: impl FnOnce()) -> ! {
+    watch_over();
+    body();
+    std::process::exit(0)
 }
 
 /// A child that hangs says so and dies, so that the parent never waits for ever.
@@ -52,7 +57,8 @@ fn watch_over() {
         .expect("a thread");
 }
 
-fn run(test: &str, environment: &[(&str, &str)]) -> Outcome {
+/// The test binary again, to run `test` alone.
+pub(crate) fn command(test: &str, environment: &[(&str, &str)]) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("the test's path"));
     command
         .args(["--exact", test, "--nocapture", "--test-threads=1"])
@@ -61,7 +67,13 @@ fn run(test: &str, environment: &[(&str, &str)]) -> Outcome {
         .env_remove("GMPMAXPROCS")
         .envs(environment.iter().copied())
         .stdin(Stdio::null());
-    let output = command.output().expect("the test's own binary");
+    command
+}
+
+fn run(test: &str, environment: &[(&str, &str)]) -> Outcome {
+    let output = command(test, environment)
+        .output()
+        .expect("the test's own binary");
     let outcome = Outcome {
         status: output.status,
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),

@@ -5,6 +5,8 @@
 #![allow(dead_code)]
 
 pub(crate) mod child;
+#[cfg(target_os = "linux")]
+pub(crate) mod syscalls;
 pub(crate) mod threads;
 
 use std::io;
