@@ -22,7 +22,7 @@ mod tests;
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```
 /// use std::sync::Arc;
 /// use gmp::sync::Barrier;
 ///

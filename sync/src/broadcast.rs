@@ -196,7 +196,7 @@ impl Drop for Wake<'_> {
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```
 /// use gmp::sync::broadcast::{self, error::RecvError};
 ///
 /// #[gmp::main]
@@ -612,7 +612,7 @@ impl<T: Clone> Receiver<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::broadcast;
     ///
     /// let (sender, mut receiver) = broadcast::channel(4);

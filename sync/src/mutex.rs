@@ -40,7 +40,7 @@ mod tests;
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```
 /// use std::sync::Arc;
 /// use gmp::sync::Mutex;
 ///
@@ -89,7 +89,7 @@ impl<T: ?Sized> Mutex<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::Mutex;
     ///
     /// static STATE: Mutex<u32> = Mutex::const_new(5);
@@ -113,7 +113,7 @@ impl<T: ?Sized> Mutex<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::Mutex;
     ///
     /// #[gmp::main]
@@ -140,7 +140,7 @@ impl<T: ?Sized> Mutex<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use std::sync::Arc;
     /// use gmp::sync::Mutex;
     ///
@@ -278,7 +278,7 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::{Mutex, MutexGuard};
     ///
     /// #[gmp::main]

@@ -70,7 +70,7 @@ pub use wait::{Notified, OwnedNotified};
 /// A channel with many senders and one receiver. No wake-up is lost: `notify_one` leaves its permit
 /// if the receiver is busy.
 ///
-/// ```ignore
+/// ```
 /// use std::collections::VecDeque;
 /// use std::sync::{Arc, Mutex};
 /// use gmp::sync::Notify;
@@ -127,7 +127,7 @@ impl Notify {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::Notify;
     ///
     /// static CHANGED: Notify = Notify::const_new();
@@ -175,7 +175,7 @@ impl Notify {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use std::sync::Arc;
     /// use gmp::sync::Notify;
     ///
@@ -202,7 +202,7 @@ impl Notify {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use std::sync::Arc;
     /// use gmp::sync::Notify;
     ///
@@ -244,7 +244,7 @@ impl Notify {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::Notify;
     ///
     /// #[gmp::main]

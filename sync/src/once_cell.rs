@@ -24,7 +24,7 @@ mod tests;
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```
 /// use gmp::sync::OnceCell;
 ///
 /// static ANSWER: OnceCell<u32> = OnceCell::const_new();

@@ -6,7 +6,7 @@
 //! The usual use is a reply: a request carries the [`Sender`], and whoever asked awaits the
 //! [`Receiver`].
 //!
-//! ```ignore
+//! ```
 //! use gmp::sync::oneshot;
 //!
 //! #[gmp::main]
@@ -88,7 +88,7 @@ impl<T> Unpin for Receiver<T> {}
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```
 /// use gmp::sync::oneshot;
 ///
 /// #[gmp::main]
@@ -127,7 +127,7 @@ impl<T> Sender<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::oneshot;
     ///
     /// let (sender, receiver) = oneshot::channel();
@@ -150,7 +150,7 @@ impl<T> Sender<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::oneshot;
     ///
     /// #[gmp::main]
@@ -168,7 +168,7 @@ impl<T> Sender<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::oneshot;
     ///
     /// let (sender, receiver) = oneshot::channel::<()>();
@@ -223,7 +223,7 @@ impl<T> Receiver<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::oneshot;
     ///
     /// let (sender, mut receiver) = oneshot::channel();
@@ -255,7 +255,7 @@ impl<T> Receiver<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::oneshot;
     ///
     /// let (sender, mut receiver) = oneshot::channel();
@@ -278,7 +278,7 @@ impl<T> Receiver<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::oneshot;
     /// use gmp::sync::oneshot::error::TryRecvError;
     ///
@@ -308,7 +308,7 @@ impl<T> Receiver<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::oneshot;
     ///
     /// let (sender, receiver) = oneshot::channel();

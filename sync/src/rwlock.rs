@@ -45,7 +45,7 @@ const MAX_READERS: u32 = u32::MAX >> 3;
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```
 /// use gmp::sync::RwLock;
 ///
 /// #[gmp::main]
@@ -107,7 +107,7 @@ impl<T: ?Sized> RwLock<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::RwLock;
     ///
     /// static SETTINGS: RwLock<u32> = RwLock::const_new(5);

@@ -33,7 +33,7 @@ mod tests;
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```
 /// use gmp::sync::{Semaphore, TryAcquireError};
 ///
 /// #[gmp::main]
@@ -49,7 +49,7 @@ mod tests;
 ///
 /// At most ten downloads at a time:
 ///
-/// ```ignore
+/// ```
 /// use std::sync::Arc;
 /// use gmp::sync::Semaphore;
 ///
@@ -99,7 +99,7 @@ impl Semaphore {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::Semaphore;
     ///
     /// static CONNECTIONS: Semaphore = Semaphore::const_new(100);
@@ -331,7 +331,7 @@ impl Semaphore {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use std::sync::Arc;
     /// use gmp::sync::{Semaphore, TryAcquireError};
     ///
@@ -378,7 +378,7 @@ impl SemaphorePermit<'_> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::Semaphore;
     ///
     /// let semaphore = Semaphore::new(10);
@@ -396,7 +396,7 @@ impl SemaphorePermit<'_> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::Semaphore;
     ///
     /// let semaphore = Semaphore::new(10);

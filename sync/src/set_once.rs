@@ -23,7 +23,7 @@ mod tests;
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```
 /// use gmp::sync::SetOnce;
 ///
 /// static PORT: SetOnce<u16> = SetOnce::const_new();

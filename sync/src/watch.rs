@@ -110,7 +110,7 @@ impl<T: fmt::Debug> fmt::Debug for Ref<'_, T> {
 ///
 /// As `tokio::sync::watch::channel`.
 ///
-/// ```ignore
+/// ```
 /// use gmp::sync::watch;
 ///
 /// #[gmp::main]

@@ -23,7 +23,7 @@ const LATENESS_MAX: Duration = Duration::from_millis(5);
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```
 /// use gmp::time::{Duration, interval};
 ///
 /// #[gmp::main]
@@ -48,7 +48,7 @@ pub fn interval(period: Duration) -> Interval {
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```
 /// use gmp::time::{Duration, Instant, interval_at};
 ///
 /// #[gmp::main]
@@ -158,7 +158,7 @@ impl Interval {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::time::{Duration, interval, sleep};
     ///
     /// #[gmp::main]

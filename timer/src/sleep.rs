@@ -44,7 +44,7 @@ const SHUTTING_DOWN: &str = "A Tokio 1.x context was found, but it is being shut
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```
 /// use gmp::time::{Duration, sleep};
 ///
 /// #[gmp::main]
@@ -72,7 +72,7 @@ pub fn sleep(duration: Duration) -> Sleep {
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```
 /// use gmp::time::{Duration, Instant, sleep_until};
 ///
 /// #[gmp::main]
@@ -110,7 +110,7 @@ pin_project! {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::time::{Duration, Instant, sleep};
     ///
     /// #[gmp::main]

@@ -26,7 +26,7 @@ const OUTSIDE: Refusal = "time cannot be frozen from outside the Tokio runtime";
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```
 /// use gmp::time::{self, Duration, Instant};
 ///
 /// #[gmp::main(flavor = "current_thread")]
@@ -69,7 +69,7 @@ pub fn resume() {
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```
 /// use gmp::time::{self, Duration, Instant};
 ///
 /// #[gmp::main(flavor = "current_thread", start_paused = true)]

@@ -32,7 +32,7 @@ use crate::sleep::Sleep;
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```
 /// use gmp::time::{Duration, timeout};
 ///
 /// #[gmp::main]

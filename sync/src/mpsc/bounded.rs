@@ -26,7 +26,7 @@ use crate::batch_semaphore::Semaphore;
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```
 /// use gmp::sync::mpsc;
 ///
 /// #[gmp::main]
@@ -76,7 +76,7 @@ pub struct Sender<T> {
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```
 /// use gmp::sync::mpsc;
 ///
 /// let (sender, _receiver) = mpsc::channel::<u8>(1);
@@ -108,7 +108,7 @@ impl<T> Sender<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::mpsc;
     ///
     /// #[gmp::main]
@@ -169,7 +169,7 @@ impl<T> Sender<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::mpsc;
     ///
     /// #[gmp::main]
@@ -192,7 +192,7 @@ impl<T> Sender<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::mpsc;
     /// use gmp::sync::mpsc::error::TrySendError;
     ///
@@ -233,7 +233,7 @@ impl<T> Sender<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use std::time::Duration;
     /// use gmp::sync::mpsc;
     /// use gmp::sync::mpsc::error::SendTimeoutError;
@@ -285,7 +285,7 @@ impl<T> Sender<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::runtime::Runtime;
     /// use gmp::sync::mpsc;
     ///
@@ -304,7 +304,7 @@ impl<T> Sender<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::mpsc;
     ///
     /// let (sender, receiver) = mpsc::channel::<()>(1);
@@ -329,7 +329,7 @@ impl<T> Sender<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::mpsc;
     ///
     /// #[gmp::main]
@@ -362,7 +362,7 @@ impl<T> Sender<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::mpsc;
     ///
     /// #[gmp::main]
@@ -394,7 +394,7 @@ impl<T> Sender<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::mpsc;
     ///
     /// #[gmp::main]
@@ -420,7 +420,7 @@ impl<T> Sender<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::mpsc;
     ///
     /// let (sender, mut receiver) = mpsc::channel(1);
@@ -443,7 +443,7 @@ impl<T> Sender<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::mpsc;
     ///
     /// let (sender, _receiver) = mpsc::channel::<u8>(2);
@@ -464,7 +464,7 @@ impl<T> Sender<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::mpsc;
     ///
     /// let (sender, mut receiver) = mpsc::channel(1);
@@ -501,7 +501,7 @@ impl<T> Sender<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::mpsc;
     ///
     /// let (sender, mut receiver) = mpsc::channel(5);

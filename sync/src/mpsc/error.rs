@@ -39,7 +39,7 @@ impl<T> TrySendError<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::mpsc;
     ///
     /// let (sender, _receiver) = mpsc::channel(1);

@@ -31,7 +31,7 @@ impl<T> Receiver<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::mpsc;
     ///
     /// #[gmp::main]
@@ -61,7 +61,7 @@ impl<T> Receiver<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::mpsc;
     ///
     /// #[gmp::main]
@@ -92,7 +92,7 @@ impl<T> Receiver<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::mpsc;
     /// use gmp::sync::mpsc::error::TryRecvError;
     ///
@@ -115,7 +115,7 @@ impl<T> Receiver<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::runtime::Runtime;
     /// use gmp::sync::mpsc;
     ///
@@ -146,7 +146,7 @@ impl<T> Receiver<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::mpsc;
     ///
     /// #[gmp::main]

@@ -17,7 +17,7 @@ use super::rx::Rx;
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```
 /// use gmp::sync::mpsc;
 ///
 /// #[gmp::main]
@@ -61,7 +61,7 @@ pub struct UnboundedSender<T> {
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```
 /// use gmp::sync::mpsc;
 ///
 /// let (sender, _receiver) = mpsc::unbounded_channel::<u8>();
@@ -91,7 +91,7 @@ impl<T> UnboundedSender<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::mpsc;
     ///
     /// let (sender, mut receiver) = mpsc::unbounded_channel();
@@ -120,7 +120,7 @@ impl<T> UnboundedSender<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::mpsc;
     ///
     /// #[gmp::main]
@@ -240,7 +240,7 @@ impl<T> UnboundedReceiver<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::mpsc;
     ///
     /// #[gmp::main]
@@ -268,7 +268,7 @@ impl<T> UnboundedReceiver<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::mpsc;
     ///
     /// #[gmp::main]
@@ -299,7 +299,7 @@ impl<T> UnboundedReceiver<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::mpsc;
     /// use gmp::sync::mpsc::error::TryRecvError;
     ///
@@ -322,7 +322,7 @@ impl<T> UnboundedReceiver<T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::mpsc;
     ///
     /// let (sender, mut receiver) = mpsc::unbounded_channel();

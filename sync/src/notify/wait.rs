@@ -216,7 +216,7 @@ impl Notified<'_> {
     /// A channel with several receivers: each joins the queue *before* it looks for a value, so that
     /// two values sent in between wake two receivers instead of leaving one permit.
     ///
-    /// ```ignore
+    /// ```
     /// use std::collections::VecDeque;
     /// use std::pin::pin;
     /// use std::sync::Mutex;

@@ -28,7 +28,7 @@ impl<'a, T: ?Sized> RwLockReadGuard<'a, T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::{RwLock, RwLockReadGuard};
     ///
     /// #[gmp::main]
@@ -95,7 +95,7 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::{RwLock, RwLockWriteGuard};
     ///
     /// #[gmp::main]
@@ -147,7 +147,7 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::{RwLock, RwLockWriteGuard};
     ///
     /// #[gmp::main]
@@ -197,7 +197,7 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```
     /// use gmp::sync::RwLock;
     ///
     /// #[gmp::main]

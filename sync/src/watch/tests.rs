@@ -32,7 +32,7 @@ fn every_waiting_receiver_is_woken_once_a_send() {
     let (sender, receiver) = channel(0);
     let count = Arc::new(Count::default());
     let waker = Waker::from(count.clone());
-    let mut receivers = vec![receiver.clone(), receiver];
+    let mut receivers = [receiver.clone(), receiver];
     let mut waits: Vec<_> = receivers
         .iter_mut()
         .map(|receiver| Box::pin(receiver.changed()))
