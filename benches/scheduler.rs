@@ -11,7 +11,8 @@ use std::time::Duration;
 use common::{WORKERS, Workload, per_operation};
 
 macro_rules! tokio_like {
-    ($module:ident, $rt:ident) => {
+    ($module:ident, $rt:ident $(, $setting:ident($value:expr))?) => {
+        #[allow(dead_code, reason = "not every peer runs every workload")]
         mod $module {
             use super::*;
             use std::future::Future;
@@ -22,6 +23,7 @@ macro_rules! tokio_like {
                 $rt::runtime::Builder::new_multi_thread()
                     .worker_threads(WORKERS)
                     .enable_all()
+                    $(.$setting($value))?
                     .build()
                     .expect("a runtime")
             }
@@ -239,6 +241,7 @@ macro_rules! tokio_like {
 
 tokio_like!(on_gmp, gmp);
 tokio_like!(on_tokio, tokio);
+tokio_like!(without_retake, gmp, retake_after(None));
 
 /// smol's executor has no channels or timers of its own to compare with: tasks only.
 mod on_smol {
@@ -379,6 +382,18 @@ macro_rules! workload {
     };
 }
 
+/// What taking Ps away costs those who never lose one.
+fn retake(name: &'static str, on: fn() -> f64, off: fn() -> f64) -> Workload {
+    Workload {
+        name,
+        unit: "ns",
+        peers: vec![
+            ("gmp", Box::new(on) as common::Sample),
+            ("without retake", Box::new(off)),
+        ],
+    }
+}
+
 fn main() {
     common::run(vec![
         workload!("spawn and join", "ns", spawn_join(), on_smol::spawn_join),
@@ -408,5 +423,12 @@ fn main() {
         workload!("blocking jobs", "ns", blocking(), on_smol::blocking),
         workload!("timers made, polled, dropped", "ns", timers()),
         workload!("mutex, 100 tasks", "ns", mutex()),
+        retake(
+            "retake, spawn and join",
+            on_gmp::spawn_join,
+            without_retake::spawn_join,
+        ),
+        retake("retake, yield", on_gmp::yields, without_retake::yields),
+        retake("retake, skynet", on_gmp::skynet, without_retake::skynet),
     ]);
 }

@@ -31,7 +31,8 @@ fn wanted(name: &str) -> bool {
             .any(|pattern| name.contains(pattern.as_str()))
 }
 
-fn rounds() -> usize {
+/// How many rounds to run: `ROUNDS`, or 7.
+pub fn rounds() -> usize {
     let rounds = std::env::var("ROUNDS").ok();
     rounds.and_then(|text| text.parse().ok()).unwrap_or(7)
 }

@@ -451,7 +451,7 @@ impl M {
         let config = &self.scheduler.config;
         if self.clock.tick(config.event_interval) {
             self.look_around();
-            if let Some(g) = self.scheduler.global.pop() {
+            if let Some(g) = self.global_g_in_turn() {
                 self.handovers.set(0);
                 return Some(g);
             }
@@ -473,6 +473,19 @@ impl M {
         }
         self.look_around();
         self.local_g()
+    }
+
+    /// A G of the global queue, ahead of the P's own; but not twice in a row, since a poll can outlast the
+    /// time between two looks, and the P's own Gs would never have a turn.
+    fn global_g_in_turn(&self) -> Option<G> {
+        let p = self.p();
+        if p.had_global_turn.load(Ordering::Relaxed) {
+            p.had_global_turn.store(false, Ordering::Relaxed);
+            return None;
+        }
+        let g = self.scheduler.global.pop()?;
+        p.had_global_turn.store(true, Ordering::Relaxed);
+        Some(g)
     }
 
     fn local_g(&self) -> Option<G> {

@@ -29,6 +29,9 @@ pub(crate) struct P {
     pub(crate) slow_poll: AtomicU32,
     /// The monitor saw the slice last too long: the next runnext goes to the tail.
     pub(crate) end_slice: AtomicBool,
+    /// The last look around took a G of the global queue. Of the P and not of its M, which may lose the P
+    /// at each such G. Written by the holder alone.
+    pub(crate) had_global_turn: AtomicBool,
     /// Where the task was spawned that is being polled; null between polls of the scheduler's own.
     location: AtomicPtr<Location<'static>>,
     /// The M that holds the P, or watches it while the P is idle; and the one that watches while a
@@ -85,6 +88,7 @@ impl P {
             schedtick: AtomicU32::new(0),
             slow_poll: AtomicU32::new(0),
             end_slice: AtomicBool::new(false),
+            had_global_turn: AtomicBool::new(false),
             location: AtomicPtr::new(ptr::null_mut()),
             holder: Mutex::new(Holder::default()),
             stats: Stats::default(),
