@@ -31,6 +31,7 @@ use crate::context;
 use crate::handle::Handle;
 use crate::m::{self, M};
 use crate::ownership::Entry;
+use crate::pool;
 
 /// How many answers in a row make a partner.
 const TRUSTED_AFTER: u32 = 8;
@@ -201,9 +202,7 @@ pub(crate) fn multi_thread<F: Future>(handle: &Handle, future: F) -> F::Output {
         }
         let asked = borrower.holds.then(|| m.runnext_location()).flatten();
         borrower.give_back();
-        while !main.is_woken() {
-            thread::park();
-        }
+        pool::park_until(|| main.is_woken());
         let asked = asked.map_or(ptr::null(), ptr::from_ref);
         partner.answered(asked, main.woken_by());
     }

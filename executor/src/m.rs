@@ -43,6 +43,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(1);
 /// noticed that they are slow.
 const READ_AFTER_MAX: u32 = 16;
 
+/// How soon to ask for a thread again that the system has refused.
+const TRY_AGAIN_AFTER: Duration = Duration::from_millis(10);
+
 /// Passes over the other Ps before an M gives up, as in Go.
 const STEAL_PASSES: usize = 4;
 
@@ -786,7 +789,10 @@ impl M {
         if scheduler.is_closing() {
             return;
         }
-        let timeout = scheduler.timers().and_then(|timers| timers.park_timeout(p));
+        let mut timeout = scheduler.timers().and_then(|timers| timers.park_timeout(p));
+        if scheduler.pool.is_refused() && !scheduler.is_multi_thread() {
+            timeout = Some(timeout.map_or(TRY_AGAIN_AFTER, |timeout| timeout.min(TRY_AGAIN_AFTER)));
+        }
         let _ = scheduler.netpoll().poll(p, p, timeout);
     }
 
@@ -836,6 +842,9 @@ impl M {
         self.batching.set(true);
         self.wait_once(p);
         self.come_back(p);
+        if scheduler.pool.is_refused() {
+            scheduler.pool.try_again(&self.scheduler);
+        }
         let fired = scheduler.timers().map_or(0, |timers| timers.fire(p));
         self.batching.set(false);
         if fired == 0

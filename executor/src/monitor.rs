@@ -213,12 +213,17 @@ impl Watch {
             .map_or(PERIOD, |after| (after / 2).max(Duration::from_millis(1)));
         while !monitor.has_ended() {
             if quiet >= QUIET_LOOKS && self.next_trace.is_none() {
-                monitor.sleep(|| scheduler.idle.count() == scheduler.procs());
+                monitor.sleep(|| {
+                    scheduler.idle.count() == scheduler.procs() && !scheduler.pool.is_refused()
+                });
                 quiet = 0;
             }
             let at_rest = scheduler.idle.count() == scheduler.procs();
             monitor.nap(if at_rest { period * 2 } else { period });
             quiet = if self.look() { 0 } else { quiet + 1 };
+            if scheduler.pool.is_refused() {
+                scheduler.pool.try_again(&scheduler);
+            }
             self.trace();
         }
     }

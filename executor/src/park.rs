@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Wake, Waker};
 use std::thread::{self, Thread};
 
+use crate::pool;
+
 /// Parks the thread that made it. A wake-up before the park is not lost: it is kept in a flag, which
 /// `std::thread`'s own token (that anybody may spend) cannot take away.
 pub(crate) struct ThreadParker {
@@ -33,9 +35,7 @@ impl ThreadParker {
     /// Sleeps until the waker has been woken since the last call.
     pub(crate) fn park(&self) {
         // Acquire: pairs with the Release in `wake_by_ref`.
-        while !self.inner.woken.swap(false, Ordering::Acquire) {
-            thread::park();
-        }
+        pool::park_until(|| self.inner.woken.swap(false, Ordering::Acquire));
     }
 }
 

@@ -15,13 +15,22 @@
 //!
 //! `max_blocking_threads` bounds the threads that run jobs, `max_extra_threads` those that exist for
 //! Ps that were taken away; so a full blocking pool never keeps a P from being retaken.
+//!
+//! A pool at its bound whose jobs all wait in `block_on` may wait for itself: for a file, which only
+//! the pool can read. After [`PATIENCE`] one more thread runs what is queued.
+//!
+//! # Refused threads
+//!
+//! When the operating system refuses a thread and nobody else runs jobs, the job waits, and the monitor,
+//! or the thread that drives a `current_thread` runtime, tries again: [`Pool::try_again`].
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
-use std::thread;
+use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use crossbeam_queue::SegQueue;
@@ -32,6 +41,14 @@ use crate::handle::Handle;
 use crate::m::{Left, M};
 use crate::scheduler::Scheduler;
 use crate::task::G;
+
+/// How long all jobs may wait in `block_on` before the pool exceeds its bound.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+thread_local! {
+    /// The scheduler whose blocking jobs this thread runs.
+    static RUNS_JOBS_OF: RefCell<Option<Arc<Scheduler>>> = const { RefCell::new(None) };
+}
 
 /// What a thread is woken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +71,10 @@ pub(crate) struct Pool {
     searching: AtomicBool,
     /// Threads that run jobs, or search.
     blocking: AtomicUsize,
+    /// Threads whose jobs wait in `block_on`.
+    waiting: Mutex<Vec<Thread>>,
+    /// The system has refused a thread that a job needs.
+    refused: AtomicBool,
     state: Mutex<State>,
     /// Signalled when a thread ends.
     ended: Condvar,
@@ -66,6 +87,19 @@ struct State {
     orphans: VecDeque<usize>,
     closing: bool,
     said_full: bool,
+    said_stuck: bool,
+    said_refused: bool,
+}
+
+/// What became of the attempt to make a thread search.
+enum Started {
+    Yes,
+    /// As many threads run jobs as may.
+    NoRoom,
+    /// The system has refused the thread.
+    Refused,
+    /// The runtime has closed, and its last thread has ended.
+    Deserted,
 }
 
 impl Pool {
@@ -74,12 +108,16 @@ impl Pool {
             jobs: SegQueue::new(),
             searching: AtomicBool::new(false),
             blocking: AtomicUsize::new(0),
+            waiting: Mutex::new(Vec::new()),
+            refused: AtomicBool::new(false),
             state: Mutex::new(State {
                 idle: Vec::new(),
                 threads: 0,
                 orphans: VecDeque::new(),
                 closing: false,
                 said_full: false,
+                said_stuck: false,
+                said_refused: false,
             }),
             ended: Condvar::new(),
         }
@@ -116,46 +154,149 @@ impl Pool {
         if self.searching.load(Ordering::SeqCst) {
             return;
         }
-        self.send_searcher(scheduler, mandatory);
+        self.search(scheduler, mandatory);
     }
 
-    /// Makes one thread search, unless one does.
-    fn send_searcher(&self, scheduler: &Arc<Scheduler>, mandatory: bool) {
-        if self.searching.swap(true, Ordering::SeqCst) {
-            return;
-        }
-        let mut state = self.state.lock();
-        if state.closing && !mandatory && state.threads == 0 {
-            // Nobody is left to drop the queue.
-            drop(state);
-            self.searching.store(false, Ordering::SeqCst);
-            self.drop_jobs();
-            return;
-        }
+    /// Makes one thread search, unless one does, or the pool is at its bound.
+    fn search(&self, scheduler: &Arc<Scheduler>, mandatory: bool) {
         let max = scheduler.config.max_blocking_threads;
-        if self.blocking.load(Ordering::Relaxed) < max {
-            self.blocking.fetch_add(1, Ordering::Relaxed);
-            if let Some(seat) = state.idle.pop() {
-                drop(state);
-                return seat.give(Duty::Search);
+        if self.send_searcher(scheduler, max, mandatory) {
+            return;
+        }
+        // All that could run it may be waiting for it.
+        let waiting = self.waiting.lock();
+        if waiting.len() >= max
+            && let Some(thread) = waiting.last()
+        {
+            thread.unpark();
+        }
+    }
+
+    /// Makes one thread search, if fewer than `max` run jobs; `false` if there are as many.
+    fn send_searcher(&self, scheduler: &Arc<Scheduler>, max: usize, mandatory: bool) -> bool {
+        loop {
+            if self.searching.swap(true, Ordering::SeqCst) {
+                return true;
             }
-            match self.start_thread(&mut state, scheduler, Duty::Search) {
-                Ok(()) => return,
-                Err(error) => {
-                    // Whoever runs a job takes the next one; without anybody the job waits for the
-                    // next submission, and is never lost.
-                    if self.blocking.fetch_sub(1, Ordering::Relaxed) == 1 {
-                        complain(&error, "a blocking job waits for one");
-                    }
+            let started = self.start_searcher(scheduler, max, mandatory);
+            if matches!(started, Started::Yes) {
+                return true;
+            }
+            self.searching.store(false, Ordering::SeqCst);
+            match started {
+                Started::Yes => return true,
+                Started::Deserted => {
+                    self.drop_jobs();
+                    return true;
                 }
+                Started::Refused => {
+                    self.refused.store(true, Ordering::SeqCst);
+                    scheduler.thread_was_refused();
+                    return true;
+                }
+                Started::NoRoom => {}
+            }
+            // SeqCst: a thread that has run its last job makes room, looks at the queue and sees
+            // `searching`, in this order; here `searching` comes first.
+            if self.jobs.is_empty() || self.blocking.load(Ordering::SeqCst) >= max {
+                return false;
             }
         }
-        drop(state);
-        self.searching.store(false, Ordering::SeqCst);
+    }
+
+    /// Gives an idle or new thread the search.
+    fn start_searcher(&self, scheduler: &Arc<Scheduler>, max: usize, mandatory: bool) -> Started {
+        let mut state = self.state.lock();
+        if state.closing && state.threads == 0 && !mandatory {
+            return Started::Deserted;
+        }
+        if self.blocking.load(Ordering::SeqCst) >= max {
+            return Started::NoRoom;
+        }
+        self.blocking.fetch_add(1, Ordering::SeqCst);
+        if let Some(seat) = state.idle.pop() {
+            drop(state);
+            seat.give(Duty::Search);
+            return Started::Yes;
+        }
+        let Err(error) = self.start_thread(&mut state, scheduler, Duty::Search) else {
+            return Started::Yes;
+        };
+        self.blocking.fetch_sub(1, Ordering::SeqCst);
+        if !std::mem::replace(&mut state.said_refused, true) {
+            eprintln!("gmp: cannot start a thread: {error}; blocking jobs wait for one");
+        }
+        Started::Refused
+    }
+
+    /// Whether jobs wait for a thread that the system has refused.
+    pub(crate) fn is_refused(&self) -> bool {
+        // SeqCst: raised before whoever submits breaks a wait, and read after a P was marked idle.
+        self.refused.load(Ordering::SeqCst)
+    }
+
+    /// Once more after a refusal.
+    #[cold]
+    pub(crate) fn try_again(&self, scheduler: &Arc<Scheduler>) {
+        self.refused.store(false, Ordering::SeqCst);
+        if !self.jobs.is_empty() {
+            self.search(scheduler, false);
+        }
+    }
+
+    // ----- Jobs that wait in `block_on` -----
+
+    /// Whether every thread that may run jobs waits in `block_on` while some are queued.
+    fn is_stuck(&self, scheduler: &Scheduler) -> bool {
+        let waiting = self.waiting.lock().len();
+        waiting >= scheduler.config.max_blocking_threads
+            && waiting >= self.blocking.load(Ordering::SeqCst)
+            && !self.jobs.is_empty()
+    }
+
+    /// Parks the thread, which runs a job, until `is_woken`.
+    fn wait_in_job(&self, scheduler: &Arc<Scheduler>, is_woken: impl Fn() -> bool) {
+        // Under the lock, as in `search`: either the job that is queued is seen here, or this thread there.
+        self.waiting.lock().push(thread::current());
+        while !is_woken() {
+            if !self.is_stuck(scheduler) {
+                thread::park();
+                continue;
+            }
+            thread::park_timeout(PATIENCE);
+            if self.is_stuck(scheduler) {
+                self.exceed(scheduler);
+            }
+        }
+        let this = thread::current().id();
+        let mut waiting = self.waiting.lock();
+        if let Some(position) = waiting.iter().position(|thread| thread.id() == this) {
+            waiting.swap_remove(position);
+        }
+    }
+
+    /// Lets one more thread run jobs than is allowed.
+    #[cold]
+    fn exceed(&self, scheduler: &Arc<Scheduler>) {
+        let config = &scheduler.config;
+        let blocking = self.blocking.load(Ordering::SeqCst);
+        let said = std::mem::replace(&mut self.state.lock().said_stuck, true);
+        if !said {
+            eprintln!(
+                "gmp: all {blocking} threads of the blocking pool wait in block_on, and {} jobs are \
+                 queued; one more thread runs them (see Builder::max_blocking_threads)",
+                self.jobs.len()
+            );
+        }
+        let most = config
+            .max_blocking_threads
+            .saturating_add(config.max_extra_threads);
+        self.send_searcher(scheduler, (blocking + 1).min(most), false);
     }
 
     /// Runs jobs until there are none. The caller counts as searching.
     fn run_jobs(&self, scheduler: &Arc<Scheduler>) {
+        let _runs = RunsJobs::of(scheduler);
         let mut searching = true;
         loop {
             let Some(job) = self.jobs.pop() else {
@@ -175,11 +316,17 @@ impl Pool {
                 fence(Ordering::SeqCst);
             }
             if !self.jobs.is_empty() && !self.searching.load(Ordering::SeqCst) {
-                self.send_searcher(scheduler, false);
+                self.search(scheduler, false);
             }
             run_job(job);
         }
-        self.blocking.fetch_sub(1, Ordering::Relaxed);
+        // SeqCst: room is made before the last look at the queue; pairs with `send_searcher`, where a job
+        // is queued before it is looked for room.
+        self.blocking.fetch_sub(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        if !self.jobs.is_empty() {
+            self.search(scheduler, false);
+        }
     }
 
     /// Drops every queued job: its handle says cancelled.
@@ -240,7 +387,7 @@ impl Pool {
         }
         drop(state);
         // `close` has emptied the list: this one has to be sent home too.
-        self.blocking.fetch_add(1, Ordering::Relaxed);
+        self.blocking.fetch_add(1, Ordering::SeqCst);
         reserved.0.give(Duty::Search);
     }
 
@@ -328,9 +475,12 @@ impl Pool {
             state.closing = true;
             std::mem::take(&mut state.idle)
         };
+        if self.threads() == 0 {
+            self.drop_jobs();
+        }
         for seat in idle {
             // A searcher finds what is queued, or nothing, and ends.
-            self.blocking.fetch_add(1, Ordering::Relaxed);
+            self.blocking.fetch_add(1, Ordering::SeqCst);
             seat.give(Duty::Search);
         }
     }
@@ -409,8 +559,33 @@ fn drop_job(job: G) {
     let _ = catch_unwind(AssertUnwindSafe(|| drop(job)));
 }
 
-fn complain(error: &io::Error, consequence: &str) {
-    eprintln!("gmp: cannot start a thread: {error}; {consequence}");
+/// Marks the thread as one that runs the jobs of a scheduler.
+struct RunsJobs;
+
+impl RunsJobs {
+    fn of(scheduler: &Arc<Scheduler>) -> RunsJobs {
+        let scheduler = scheduler.clone();
+        let _ = RUNS_JOBS_OF.try_with(|of| of.replace(Some(scheduler)));
+        RunsJobs
+    }
+}
+
+impl Drop for RunsJobs {
+    fn drop(&mut self) {
+        let _ = RUNS_JOBS_OF.try_with(RefCell::take);
+    }
+}
+
+/// Parks the thread until `is_woken`; whoever makes it so unparks the thread. For `block_on`, which
+/// may be part of a blocking job.
+pub(crate) fn park_until(is_woken: impl Fn() -> bool) {
+    let runs_jobs_of = RUNS_JOBS_OF.try_with(|of| of.borrow().clone());
+    if let Ok(Some(scheduler)) = runs_jobs_of {
+        return scheduler.pool.wait_in_job(&scheduler, is_woken);
+    }
+    while !is_woken() {
+        thread::park();
+    }
 }
 
 /// The life of a thread.

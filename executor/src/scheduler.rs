@@ -164,6 +164,15 @@ impl Scheduler {
         self.closing.load(Ordering::Acquire)
     }
 
+    /// The system has refused a thread that a blocking job needs: somebody has to try again later.
+    pub(crate) fn thread_was_refused(&self) {
+        if self.is_multi_thread() {
+            self.monitor.activity();
+        } else {
+            self.unpark(0);
+        }
+    }
+
     /// No new tasks from here on, and every M ends once it finds nothing to run.
     pub(crate) fn close(&self) {
         // Release: pairs with the Acquire in `is_closing`.

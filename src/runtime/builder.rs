@@ -98,6 +98,10 @@ impl Builder {
 
     /// Bounds the threads that run `spawn_blocking` jobs at the same time. The default is 512.
     ///
+    /// Jobs that wait in `block_on` for something that needs the pool, a file for example, would wait
+    /// for ever once there are as many of them. So when all threads have waited like that for a while,
+    /// one more runs what is queued, and it is said once on standard error.
+    ///
     /// # Panics
     ///
     /// If `val` is zero.
