@@ -1,0 +1,388 @@
+//! What users of other runtimes report about tasks that block, the blocking pool and threads. The
+//! numbers are those of `docs/reports.md`.
+
+mod support;
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc as std_mpsc;
+use std::sync::{Arc, Mutex as StdMutex};
+use std::time::{Duration, Instant};
+
+use gmp::runtime::{Handle, Runtime};
+use gmp::sync::oneshot;
+use gmp::task;
+use gmp::time::{sleep, timeout};
+use support::child::in_child;
+use support::{Pipe, bounded, builder, compute, current_thread, finish, runtime, threads};
+use support::{run_task, wait_until};
+
+/// A16: as many tasks that block in a loop as there are Ps, and as many that sleep and count: "stop
+/// worrying about blocking" was announced where the sleepers stood still.
+#[test]
+fn sleepers_tick_beside_as_many_tasks_that_block_in_a_loop() {
+    bounded(|| {
+        for ps in [1, 2] {
+            let runtime = runtime(ps);
+            let stop = Arc::new(AtomicBool::new(false));
+            let naps = Arc::new(AtomicUsize::new(0));
+            let blockers: Vec<_> = (0..ps)
+                .map(|_| {
+                    let (stop, naps) = (stop.clone(), naps.clone());
+                    runtime.spawn(async move {
+                        while !stop.load(Ordering::Relaxed) {
+                            std::thread::sleep(Duration::from_millis(100));
+                            naps.fetch_add(1, Ordering::Relaxed);
+                            task::yield_now().await;
+                        }
+                    })
+                })
+                .collect();
+            let sleepers: Vec<_> = (0..ps)
+                .map(|_| {
+                    let naps = naps.clone();
+                    runtime.spawn(async move {
+                        sleep(Duration::from_millis(5)).await;
+                        let before = naps.load(Ordering::Relaxed);
+                        for _ in 0..10 {
+                            sleep(Duration::from_millis(5)).await;
+                        }
+                        naps.load(Ordering::Relaxed) - before
+                    })
+                })
+                .collect();
+            for sleeper in sleepers {
+                let meanwhile = runtime.block_on(sleeper).unwrap();
+                // Ten ticks are the length of one nap or two. Where they wait for naps it is ten of each task.
+                assert!(meanwhile < 8 * ps, "{meanwhile} naps for ten ticks");
+            }
+            stop.store(true, Ordering::Relaxed);
+            for blocker in blockers {
+                runtime.block_on(blocker).unwrap();
+            }
+            finish(runtime);
+        }
+    });
+}
+
+/// A17: nobody but the worker that had parked on the driver could look at sockets and timers, and that one
+/// was blocked. A18: all workers wait for a std mutex that is held over something slow, and not even the
+/// timeout around it fires.
+#[test]
+fn a_timeout_fires_while_all_ps_wait_for_a_std_mutex() {
+    bounded(|| {
+        for ps in [1, 2, 4] {
+            let runtime = runtime(ps);
+            let mutex = Arc::new(StdMutex::new(()));
+            let (held, is_held) = std_mpsc::channel();
+            let (release, released) = std_mpsc::channel::<()>();
+            let holder = std::thread::spawn({
+                let mutex = mutex.clone();
+                move || {
+                    let _guard = mutex.lock().unwrap();
+                    held.send(()).unwrap();
+                    released.recv().unwrap();
+                }
+            });
+            is_held.recv().unwrap();
+            let (blocks, blocked) = std_mpsc::channel();
+            let waiters: Vec<_> = (0..ps)
+                .map(|_| {
+                    let (mutex, blocks) = (mutex.clone(), blocks.clone());
+                    runtime.spawn(async move {
+                        blocks.send(()).unwrap();
+                        drop(mutex.lock().unwrap());
+                    })
+                })
+                .collect();
+            waiters.iter().for_each(|_| blocked.recv().unwrap());
+            let third = runtime.spawn(async {
+                let never = std::future::pending::<()>();
+                timeout(Duration::from_millis(50), never).await
+            });
+            // The mutex is held until it has fired.
+            runtime.block_on(third).unwrap().unwrap_err();
+            assert!(waiters.iter().all(|waiter| !waiter.is_finished()));
+            release.send(()).unwrap();
+            for waiter in waiters {
+                runtime.block_on(waiter).unwrap();
+            }
+            holder.join().unwrap();
+            finish(runtime);
+        }
+    });
+}
+
+/// A21: a signal that a runtime sends to threads makes system calls fail that never failed before, and
+/// may be one that the program uses.
+#[test]
+fn no_signal_is_handled_that_was_not_before() {
+    let test = "no_signal_is_handled_that_was_not_before";
+    in_child(test, &[], || {
+        let handled = || {
+            let status = std::fs::read_to_string("/proc/self/status").unwrap();
+            let sets = status
+                .lines()
+                .filter(|line| line.starts_with("SigCgt:") || line.starts_with("SigIgn:"));
+            sets.map(String::from).collect::<Vec<_>>()
+        };
+        let before = handled();
+        assert_eq!(before.len(), 2);
+        let runtime = runtime(2);
+        run_task(&runtime, async {
+            let metrics = Handle::current().metrics();
+            while metrics.retake_count() == 0 {
+                let ran = Arc::new(AtomicBool::new(false));
+                let behind = task::spawn({
+                    let ran = ran.clone();
+                    async move { ran.store(true, Ordering::Relaxed) }
+                });
+                task::spawn(async {}).await.unwrap();
+                std::thread::sleep(Duration::from_millis(30));
+                behind.await.unwrap();
+                assert!(ran.load(Ordering::Relaxed));
+                let others: Vec<_> = (0..4)
+                    .map(|_| task::spawn(async { compute(Duration::from_millis(30), || false) }))
+                    .collect();
+                for other in others {
+                    other.await.unwrap();
+                }
+            }
+            task::spawn_blocking(|| {}).await.unwrap();
+        });
+        assert_eq!(handled(), before);
+        drop(runtime);
+        assert_eq!(handled(), before);
+    })
+    .succeeded();
+}
+
+/// A22: pools sized by the host's cores in a container with one are throttled.
+#[test]
+fn there_are_as_many_ps_as_cpus_this_process_may_use() {
+    let test = "there_are_as_many_ps_as_cpus_this_process_may_use";
+    in_child(test, &[], || {
+        let size = size_of::<libc::cpu_set_t>();
+        // SAFETY: the set is plain bits, of which none may be set.
+        let mut allowed: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+        // SAFETY: the pointer is to a set of the given size, which is this function's.
+        let got = unsafe { libc::sched_getaffinity(0, size, &raw mut allowed) };
+        assert_eq!(got, 0);
+        let is_allowed = |cpu| {
+            // SAFETY: `cpu` is below the size of the set.
+            unsafe { libc::CPU_ISSET(cpu, &allowed) }
+        };
+        let first = (0..libc::CPU_SETSIZE as usize).find(|&cpu| is_allowed(cpu));
+        // SAFETY: as above.
+        let mut one: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+        // SAFETY: `first` is below the size of the set.
+        unsafe { libc::CPU_SET(first.expect("this runs somewhere"), &mut one) };
+        // SAFETY: the pointer is to a set of the given size.
+        let set = unsafe { libc::sched_setaffinity(0, size, &raw const one) };
+        assert_eq!(set, 0);
+        let runtime = gmp::runtime::Builder::new_multi_thread().build().unwrap();
+        assert_eq!(runtime.metrics().num_workers(), 1);
+    })
+    .succeeded();
+}
+
+/// A23: request and reply between the future of `block_on` and a task cost two switches of threads, and
+/// were 17 times as slow as between two tasks.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_main_future_talks_to_a_task_without_system_calls() {
+    use support::syscalls::{in_traced_child, mark};
+    const TRIPS: u64 = 5_000;
+    let test = "the_main_future_talks_to_a_task_without_system_calls";
+    let calls = in_traced_child(test, || {
+        for runtime in [runtime(2), current_thread()] {
+            runtime.block_on(async {
+                let (requests, mut incoming) =
+                    gmp::sync::mpsc::unbounded_channel::<oneshot::Sender<()>>();
+                task::spawn(async move {
+                    while let Some(reply) = incoming.recv().await {
+                        reply.send(()).unwrap();
+                    }
+                });
+                let trip = async || {
+                    let (reply, answer) = oneshot::channel();
+                    requests.send(reply).unwrap();
+                    answer.await.unwrap();
+                };
+                for _ in 0..100 {
+                    trip().await;
+                }
+                mark();
+                for _ in 0..TRIPS {
+                    trip().await;
+                }
+                mark();
+            });
+        }
+    });
+    // Now and then the P is given back, so that others get at it: a few calls in sixty trips.
+    assert!(calls.total() < 2 * TRIPS / 4, "{calls:?}");
+}
+
+/// How long it takes `threads` threads to submit `jobs` empty blocking jobs in all, and the jobs to end.
+fn submit(threads: usize, jobs: usize) -> Duration {
+    let runtime = runtime(2);
+    let start = Instant::now();
+    let done = Arc::new(AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                for _ in 0..jobs / threads {
+                    let done = done.clone();
+                    drop(runtime.spawn_blocking(move || done.fetch_add(1, Ordering::Relaxed)));
+                }
+            });
+        }
+    });
+    wait_until("all have run", || done.load(Ordering::Relaxed) == jobs);
+    let took = start.elapsed();
+    finish(runtime);
+    took
+}
+
+/// A24: threads that submit blocking jobs fought for the pool's lock: 16 of them were 18 times as slow
+/// as one.
+#[test]
+fn many_threads_submit_blocking_jobs_about_as_fast_as_few() {
+    bounded(|| {
+        // The best of some rounds: what else the machine does is no matter.
+        let best = |threads| (0..5).map(|_| submit(threads, 20_000)).min().unwrap();
+        let (two, eight) = (best(2), best(8));
+
+        assert!(eight < two * 3, "2 threads: {two:?}, 8 threads: {eight:?}");
+    });
+}
+
+/// A24: a job that is submitted while the last thread that the pool may have is about to stop looking.
+#[test]
+fn no_job_is_forgotten_by_a_pool_with_all_its_threads() {
+    bounded(|| {
+        // One thread of each, so that no later job makes up for a forgotten one.
+        let runtime = builder(1).max_blocking_threads(1).build().unwrap();
+        let ran = Arc::new(AtomicUsize::new(0));
+        for i in 1..=50_000 {
+            let job = ran.clone();
+            drop(runtime.spawn_blocking(move || job.store(i, Ordering::Relaxed)));
+            let start = Instant::now();
+            while ran.load(Ordering::Relaxed) < i {
+                std::hint::spin_loop();
+                assert!(
+                    start.elapsed() < support::STUCK_AFTER / 2,
+                    "job {i} is lost"
+                );
+            }
+            // Now the thread is on its way to its seat; the next job comes at a different place each time.
+            (0..i % 97).for_each(|_| std::hint::spin_loop());
+        }
+        finish(runtime);
+    });
+}
+
+/// Blocks all of a pool of two with jobs that need the pool themselves.
+fn pool_that_waits_for_itself(runtime: &Runtime) {
+    let here = Arc::new(std::sync::Barrier::new(2));
+    let jobs: Vec<_> = (0..2)
+        .map(|_| {
+            let here = here.clone();
+            runtime.spawn_blocking(move || {
+                here.wait();
+                Handle::current()
+                    .block_on(async { gmp::fs::read("/proc/self/status").await.unwrap().len() })
+            })
+        })
+        .collect();
+    runtime.block_on(async {
+        for job in jobs {
+            assert!(job.await.unwrap() > 0);
+        }
+    });
+}
+
+/// A26: closures in the pool wait in `block_on` for something that needs a thread of the pool, of which
+/// there is none left.
+#[test]
+fn a_pool_whose_jobs_all_wait_for_the_pool_goes_on() {
+    bounded(|| {
+        for flavor in ["multi", "current"] {
+            let mut builder = match flavor {
+                "multi" => builder(1),
+                _ => gmp::runtime::Builder::new_current_thread(),
+            };
+            let runtime = builder
+                .enable_all()
+                .max_blocking_threads(2)
+                .build()
+                .unwrap();
+            pool_that_waits_for_itself(&runtime);
+            finish(runtime);
+        }
+    });
+}
+
+/// A27: blocked tasks made thousands of threads, which were never given back.
+#[test]
+fn threads_for_blocked_tasks_are_bounded_and_the_bound_is_reported_once() {
+    let test = "threads_for_blocked_tasks_are_bounded_and_the_bound_is_reported_once";
+    let outcome = in_child(test, &[], || {
+        let mut builder = builder(1);
+        builder
+            .max_extra_threads(3)
+            .thread_name("bounded")
+            .thread_keep_alive(Duration::from_millis(100));
+        let runtime = builder.build().unwrap();
+        for _ in 0..2 {
+            let pipe = Arc::new(Pipe::new());
+            let blocked = Arc::new(AtomicUsize::new(0));
+            let tasks: Vec<_> = (0..20)
+                .map(|_| {
+                    let (pipe, blocked) = (pipe.clone(), blocked.clone());
+                    runtime.spawn(async move {
+                        blocked.fetch_add(1, Ordering::Relaxed);
+                        pipe.read();
+                    })
+                })
+                .collect();
+            // One a P, and three more.
+            wait_until("four block", || blocked.load(Ordering::Relaxed) == 4);
+            // Long enough for the monitor to take another P away, if it would.
+            std::thread::sleep(Duration::from_millis(100));
+            assert_eq!(blocked.load(Ordering::Relaxed), 4);
+            assert_eq!(threads::named("bounded"), 4);
+            pipe.write(20);
+            for task in tasks {
+                runtime.block_on(task).unwrap();
+            }
+            wait_until("the threads retire", || threads::named("bounded") == 1);
+        }
+        finish(runtime);
+    })
+    .succeeded();
+    assert_eq!(
+        outcome.stderr.matches("Builder::max_extra_threads").count(),
+        1,
+        "{outcome:#?}"
+    );
+}
+
+/// A27: two hundred tasks that each block for a while.
+#[test]
+fn two_hundred_tasks_that_block_end_and_leave_no_thread_behind() {
+    bounded(|| {
+        let mut builder = builder(2);
+        builder
+            .thread_name("two-hundred")
+            .thread_keep_alive(Duration::from_millis(200));
+        let runtime = builder.build().unwrap();
+        let nap = |_| runtime.spawn(async { std::thread::sleep(Duration::from_millis(50)) });
+        let tasks: Vec<_> = (0..200).map(nap).collect();
+        for task in tasks {
+            runtime.block_on(task).unwrap();
+        }
+        wait_until("the threads retire", || threads::named("two-hundred") == 2);
+        finish(runtime);
+    });
+}
