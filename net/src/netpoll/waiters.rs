@@ -19,7 +19,10 @@ use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
+#[cfg(gmp_loom)]
 use gmp_executor::loom::{Mutex, MutexGuard};
+#[cfg(not(gmp_loom))]
+use parking_lot::{Mutex, MutexGuard};
 use slab::Slab;
 
 use super::readiness::{Readiness, ReadyEvent};
@@ -77,10 +80,10 @@ impl Watched {
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiters> {
-        // Nothing panics under this lock; a poisoned one is as good as another.
-        self.waiters
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
+        let waiters = self.waiters.lock();
+        #[cfg(gmp_loom)]
+        let waiters = waiters.expect("nothing panics under this lock");
+        waiters
     }
 
     /// Whether the source is ready in this direction or gone; if it is neither, the waker is kept
