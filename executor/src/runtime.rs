@@ -71,6 +71,16 @@ impl Runtime {
     /// On a thread that already drives async tasks; and with the future.
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        // Before it is moved any further, as in `task::spawn`.
+        if size_of::<F>() > task::BOX_ABOVE {
+            self.block_on_sized(Box::pin(future))
+        } else {
+            self.block_on_sized(future)
+        }
+    }
+
+    #[track_caller]
+    fn block_on_sized<F: Future>(&self, future: F) -> F::Output {
         if self.handle.scheduler().is_multi_thread() {
             return self.handle.block_on(future);
         }
@@ -78,11 +88,7 @@ impl Runtime {
             panic!("{CANNOT_START}");
         };
         let _context = self.handle.enter();
-        if size_of::<F>() > task::BOX_ABOVE {
-            current_thread::block_on(&self.handle, Box::pin(future))
-        } else {
-            current_thread::block_on(&self.handle, future)
-        }
+        current_thread::block_on(&self.handle, future)
     }
 
     /// Begins the shutdown: tasks are dropped, threads end when they have nothing more to do.

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::panic::Location;
 
-use super::JoinHandle;
+use super::{BOX_ABOVE, JoinHandle};
 use crate::context::{self, Entered};
 use crate::handle::{Handle, TryCurrentError};
 
@@ -38,6 +38,21 @@ where
     F::Output: Send + 'static,
 {
     let location = Location::caller();
+    // Before it is moved any further: without optimisation each move is a copy on the stack.
+    if size_of::<F>() > BOX_ABOVE {
+        spawn_here(Box::pin(future), location)
+    } else {
+        spawn_here(future, location)
+    }
+}
+
+#[inline]
+#[track_caller]
+fn spawn_here<F>(future: F, location: &'static Location<'static>) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
     with_handle(|handle| handle.spawn_named(future, None, location))
 }
 
