@@ -1,0 +1,274 @@
+//! What users of other runtimes report about sockets and the poller. The numbers are those of
+//! `docs/reports.md`; more of these complaints are tests of the net crate.
+
+mod support;
+
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
+use std::time::Duration;
+
+use futures::poll;
+use gmp::io::{AsyncReadExt, AsyncWriteExt, Interest};
+use gmp::net::{TcpListener, TcpStream, UdpSocket, UnixStream};
+use gmp::task;
+use support::{bounded, current_thread, finish, run_task, runtime};
+
+/// A29: an event for a descriptor that was closed went to the next one with its number.
+#[test]
+fn a_descriptor_with_the_number_of_a_closed_one_is_not_ready() {
+    bounded(|| {
+        for runtime in [runtime(1), runtime(2), current_thread()] {
+            run_task(&runtime, async {
+                for round in 0..2_000 {
+                    let (first, peer) = UnixStream::pair().unwrap();
+                    // Registered with the poller that looks at it next.
+                    assert_eq!(peer.try_write(b"x").unwrap(), 1);
+                    let polled = {
+                        let mut readable = std::pin::pin!(first.readable());
+                        poll!(&mut readable)
+                    };
+                    let number = first.as_raw_fd();
+                    // Sometimes the event has come already, sometimes it is about to.
+                    if round % 3 == 0 {
+                        task::yield_now().await;
+                    }
+                    drop(first);
+                    let (second, _peer) = UnixStream::pair().unwrap();
+                    assert!(polled.is_pending() || polled.is_ready());
+                    if second.as_raw_fd() != number {
+                        // Another test of this process was faster.
+                        continue;
+                    }
+                    let mut readable = std::pin::pin!(second.readable());
+                    for _ in 0..3 {
+                        assert!(poll!(&mut readable).is_pending(), "round {round}");
+                        task::yield_now().await;
+                    }
+                    assert!(second.try_read(&mut [0]).is_err());
+                }
+            });
+            finish(runtime);
+        }
+    });
+}
+
+/// A30: five system calls for one wait, and a registration for each.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_round_trip_is_a_read_a_write_and_a_wait_a_side() {
+    use support::syscalls::{in_traced_child, mark};
+    const ROUNDS: u64 = 2_000;
+    let test = "a_round_trip_is_a_read_a_write_and_a_wait_a_side";
+    let calls = in_traced_child(test, || {
+        let runtime = current_thread();
+        runtime.block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let echo = task::spawn(async move {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut bytes = [0; 64];
+                loop {
+                    match stream.read(&mut bytes).await.unwrap() {
+                        0 => return,
+                        n => stream.write_all(&bytes[..n]).await.unwrap(),
+                    }
+                }
+            });
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            let mut round = async || {
+                stream.write_all(b"to and fro").await.unwrap();
+                assert_eq!(stream.read(&mut [0; 64]).await.unwrap(), 10);
+            };
+            for _ in 0..10 {
+                round().await;
+            }
+            mark();
+            for _ in 0..ROUNDS {
+                round().await;
+            }
+            mark();
+            drop(stream);
+            echo.await.unwrap();
+        });
+    });
+    let trips = 2 * ROUNDS;
+    let some = trips / 20;
+    let reads = calls.of(&[libc::SYS_read, libc::SYS_recvfrom, libc::SYS_readv]);
+    let writes = calls.of(&[libc::SYS_write, libc::SYS_sendto, libc::SYS_writev]);
+    let waits = calls.of(&[libc::SYS_epoll_pwait, libc::SYS_epoll_pwait2]) + calls.of(WAITS_OF_OLD);
+    let registrations = calls.of(&[libc::SYS_epoll_ctl]);
+    // No read finds nothing: a short one says that nothing is left.
+    assert!(reads <= trips + some, "{calls:?}");
+    assert!(writes <= trips + some, "{calls:?}");
+    // Once in a while it is looked without waiting, too.
+    assert!(waits <= trips + trips / 4, "{calls:?}");
+    assert_eq!(registrations, 0, "{calls:?}");
+    assert!(calls.total() <= reads + writes + waits + some, "{calls:?}");
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+const WAITS_OF_OLD: &[i64] = &[libc::SYS_epoll_wait];
+#[cfg(all(target_os = "linux", not(target_arch = "x86_64")))]
+const WAITS_OF_OLD: &[i64] = &[];
+
+/// A28: a clear of the readiness of long ago wiped a newer event, once in 256 events. A stress; the model
+/// is `net/src/netpoll/readiness.rs`.
+#[test]
+fn no_event_is_lost_in_many_rounds_of_single_bytes() {
+    bounded(|| {
+        for runtime in [runtime(2), current_thread()] {
+            runtime.block_on(async {
+                let pairs = (0..4).map(|_| {
+                    let (mut a, mut b) = UnixStream::pair().unwrap();
+                    let echo = task::spawn(async move {
+                        let mut byte = [0];
+                        while b.read(&mut byte).await.unwrap() == 1 {
+                            b.write_all(&byte).await.unwrap();
+                        }
+                    });
+                    task::spawn(async move {
+                        for i in 0..5_000u32 {
+                            a.write_all(&[i as u8]).await.unwrap();
+                            let mut byte = [0];
+                            a.read_exact(&mut byte).await.unwrap();
+                            assert_eq!(byte, [i as u8]);
+                        }
+                        drop(a);
+                        echo.await.unwrap();
+                    })
+                });
+                for pair in pairs.collect::<Vec<_>>() {
+                    pair.await.unwrap();
+                }
+            });
+            finish(runtime);
+        }
+    });
+}
+
+/// A33: `readable` and then a read that the runtime does not see, over and over: nobody clears the
+/// readiness, and even a timeout around it starved.
+#[test]
+fn a_loop_around_stale_readiness_can_be_timed_out() {
+    bounded(|| {
+        for runtime in [runtime(1), current_thread()] {
+            runtime.block_on(async {
+                let (a, b) = UnixStream::pair().unwrap();
+                b.try_write(b"x").unwrap();
+                a.readable().await.unwrap();
+                let looping = async {
+                    loop {
+                        a.readable().await.unwrap();
+                        // As recvmsg of the user's own: the first takes the byte, the others find nothing.
+                        let flags = libc::MSG_DONTWAIT;
+                        let mut byte = 0u8;
+                        // SAFETY: the buffer is one byte long, and so is what is read.
+                        unsafe { libc::recv(a.as_raw_fd(), (&raw mut byte).cast(), 1, flags) };
+                    }
+                };
+                let elapsed = gmp::time::timeout(Duration::from_millis(20), looping).await;
+                elapsed.unwrap_err();
+            });
+            finish(runtime);
+        }
+    });
+}
+
+/// A47: a task that yields came back 61 times before a socket was looked at.
+#[test]
+fn a_yield_lets_a_ready_socket_go_first() {
+    bounded(|| {
+        for runtime in [
+            current_thread(),
+            support::builder(1).retake_after(None).build().unwrap(),
+        ] {
+            run_task(&runtime, async {
+                let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+                let address = socket.local_addr().unwrap();
+                let handled = Arc::new(AtomicUsize::new(0));
+                let handler = task::spawn({
+                    let handled = handled.clone();
+                    async move {
+                        loop {
+                            socket.recv(&mut [0]).await.unwrap();
+                            handled.fetch_add(1, Ordering::Relaxed);
+                        }
+                    }
+                });
+                task::yield_now().await;
+                let sender = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+                for round in 1..=100 {
+                    sender.send_to(&[1], address).unwrap();
+                    let mut yields = 0;
+                    while handled.load(Ordering::Relaxed) < round {
+                        task::yield_now().await;
+                        yields += 1;
+                        assert!(yields <= 3, "round {round}: {yields} yields");
+                    }
+                }
+                handler.abort();
+            });
+            finish(runtime);
+        }
+    });
+}
+
+/// A59: a socket of a runtime that is gone, as in a pool of connections that tests share, failed with
+/// words about something else, or never.
+#[test]
+fn a_socket_of_a_dropped_runtime_fails_at_once_and_says_why() {
+    bounded(|| {
+        for make in [|| runtime(2), current_thread] {
+            let dead = make();
+            let (mut stream, mut peer) = dead.block_on(async {
+                let (stream, peer) = UnixStream::pair().unwrap();
+                stream.writable().await.unwrap();
+                (stream, peer)
+            });
+            let read = std::thread::scope(|scope| {
+                let other = runtime(1);
+                // One that waits while the runtime goes, and one that comes later.
+                let waits = scope.spawn(move || other.block_on(peer.read(&mut [0])));
+                std::thread::sleep(Duration::from_millis(5));
+                drop(dead);
+                waits.join().unwrap()
+            });
+            let alive = current_thread();
+            let late = alive.block_on(async {
+                (
+                    stream.read(&mut [0]).await,
+                    stream.ready(Interest::READABLE).await.map(drop),
+                )
+            });
+            for error in [read.unwrap_err(), late.0.unwrap_err(), late.1.unwrap_err()] {
+                let text = error.to_string();
+                assert!(text.contains("being shutdown"), "{text}");
+            }
+        }
+    });
+}
+
+/// A timer of a dropped runtime, too: it neither hangs nor passes.
+#[test]
+fn a_sleep_of_a_dropped_runtime_says_so() {
+    bounded(|| {
+        let dead = current_thread();
+        let mut sleep = {
+            let _context = dead.enter();
+            Box::pin(gmp::time::sleep(Duration::from_secs(60)))
+        };
+        drop(dead);
+        let alive = current_thread();
+        let text = support::panics(|| {
+            alive.block_on(async {
+                if let Poll::Ready(()) = poll!(sleep.as_mut()) {
+                    panic!("a minute has passed");
+                }
+                sleep.as_mut().await;
+            });
+        });
+        assert!(text.contains("shut"), "{text}");
+    });
+}
