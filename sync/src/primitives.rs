@@ -1,4 +1,4 @@
-//! What the protocols of this crate are made of: atomics, cells and a short lock, or loom's under
+//! What the protocols of this crate are made of: atomics, cells and short locks, or loom's under
 //! `--cfg gmp_loom`; and the budget and the wait reason of the task being polled.
 
 pub(crate) use gmp_executor::loom::{AtomicBool, AtomicU8, AtomicUsize, Ordering, UnsafeCell};
@@ -7,7 +7,7 @@ pub(crate) use gmp_executor::loom::{AtomicBool, AtomicU8, AtomicUsize, Ordering,
 mod imp {
     pub(crate) use gmp_executor::coop::poll_proceed;
     pub(crate) use gmp_executor::wait::record;
-    pub(crate) use parking_lot::{Mutex, MutexGuard};
+    pub(crate) use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
 }
 
 #[cfg(gmp_loom)]
@@ -15,7 +15,7 @@ mod imp {
     use std::task::{Context, Poll};
 
     use gmp_executor::wait::WaitReason;
-    pub(crate) use loom::sync::MutexGuard;
+    pub(crate) use loom::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
     /// loom's mutex, without the poison that parking_lot's does not have either.
     #[derive(Debug)]
@@ -28,6 +28,24 @@ mod imp {
 
         pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
             self.0.lock().expect("no panic under a lock of this crate")
+        }
+    }
+
+    /// The same for the lock of readers and writers.
+    #[derive(Debug)]
+    pub(crate) struct RwLock<T>(loom::sync::RwLock<T>);
+
+    impl<T> RwLock<T> {
+        pub(crate) fn new(value: T) -> Self {
+            RwLock(loom::sync::RwLock::new(value))
+        }
+
+        pub(crate) fn read(&self) -> RwLockReadGuard<'_, T> {
+            self.0.read().expect("no panic under a lock of this crate")
+        }
+
+        pub(crate) fn write(&self) -> RwLockWriteGuard<'_, T> {
+            self.0.write().expect("no panic under a lock of this crate")
         }
     }
 

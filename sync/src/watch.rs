@@ -14,16 +14,17 @@ use std::future::{Future, poll_fn};
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gmp_executor::coop::cooperative;
+use gmp_executor::loom::Arc;
 use gmp_executor::wait::{self, WaitReason};
-use parking_lot::{RwLock, RwLockReadGuard};
 
 use crate::notify::{Notified, Notify};
+use crate::primitives::{AtomicUsize, Ordering, RwLock, RwLockReadGuard};
 use error::{RecvError, SendError};
 
+#[cfg(all(test, gmp_loom))]
+mod model;
 #[cfg(all(test, not(gmp_loom)))]
 mod tests;
 
