@@ -517,6 +517,30 @@ impl Drop for AdvanceInhibited {
     }
 }
 
+/// For code that is generic over executors. The task's handle is dropped: it goes on by itself, and a panic in
+/// it is lost.
+impl futures_task::Spawn for Handle {
+    /// # Errors
+    ///
+    /// When the runtime has shut down.
+    #[track_caller]
+    fn spawn_obj(
+        &self,
+        future: futures_task::FutureObj<'static, ()>,
+    ) -> Result<(), futures_task::SpawnError> {
+        self.status()?;
+        drop(self.spawn(future));
+        Ok(())
+    }
+
+    fn status(&self) -> Result<(), futures_task::SpawnError> {
+        if self.scheduler().is_closing() {
+            return Err(futures_task::SpawnError::shutdown());
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Handle")

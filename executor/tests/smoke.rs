@@ -145,3 +145,30 @@ fn shutdown_drops_every_task() {
         assert_eq!(dropped.load(Ordering::SeqCst), 100);
     }
 }
+
+#[test]
+fn a_handle_is_an_executor_of_the_futures_crate() {
+    use futures_task::{FutureObj, Spawn};
+    for runtime in [current(), multi(2)] {
+        let handle = runtime.handle().clone();
+        let ran = Arc::new(AtomicUsize::new(0));
+        let task = {
+            let ran = ran.clone();
+            async move {
+                yield_now().await;
+                ran.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        let executor: &dyn Spawn = &handle;
+        executor.spawn_obj(FutureObj::new(Box::new(task))).unwrap();
+        runtime.block_on(async {
+            while ran.load(Ordering::Relaxed) == 0 {
+                yield_now().await;
+            }
+        });
+        assert!(executor.status().is_ok());
+        drop(runtime);
+        let late = executor.spawn_obj(FutureObj::new(Box::new(async {})));
+        assert!(late.unwrap_err().is_shutdown());
+    }
+}
