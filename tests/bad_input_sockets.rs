@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use gmp::net::{TcpListener, TcpStream, UdpSocket, UnixListener, UnixStream};
-use gmp::runtime::Runtime;
+use gmp::runtime::{Handle, Runtime, RuntimeFlavor};
 use gmp::task;
 use support::child::in_child;
 use support::{bounded, builder, current_thread, finish, run_task, runtime, threads};
@@ -29,6 +29,20 @@ fn assert_works(runtime: &Runtime) {
         server.await.unwrap();
         gmp::time::sleep(Duration::from_millis(1)).await;
     });
+}
+
+/// Waits until the monitor has begun, which opens files when it does.
+fn settle(runtime: &Runtime) {
+    if runtime.handle().runtime_flavor() == RuntimeFlavor::MultiThread {
+        run_task(runtime, async {
+            while Handle::current().metrics().retake_count() == 0 {
+                // Something for another M to watch.
+                let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+                assert!(futures::poll!(std::pin::pin!(socket.readable())).is_pending());
+                std::thread::sleep(Duration::from_millis(30));
+            }
+        });
+    }
 }
 
 /// Closes a descriptor that is somebody else's, until the guard goes: its owner will close it once more.
@@ -88,6 +102,7 @@ fn a_descriptor_that_is_closed_behind_the_runtimes_back_is_an_error() {
     in_child(test, &[], || {
         for make in BOTH {
             let runtime = make();
+            settle(&runtime);
             runtime.block_on(async {
                 // One that has been waited for, and one that has not.
                 for waited in [true, false] {
