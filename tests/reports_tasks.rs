@@ -520,3 +520,134 @@ fn a_job_that_outlives_its_runtime_can_still_use_its_handle() {
         }
     });
 }
+
+/// Counts the polls of a future.
+struct Counted<F> {
+    future: Pin<Box<F>>,
+    polls: Arc<AtomicUsize>,
+}
+
+impl<F: Future> Future for Counted<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        self.polls.fetch_add(1, Ordering::Relaxed);
+        self.future.as_mut().poll(cx)
+    }
+}
+
+/// A45: past the budget each child waits and wakes itself, and the collection polled all of them again:
+/// ten thousand took milliseconds, a hundred and sixty thousand seconds.
+#[test]
+fn a_collection_of_many_futures_polls_each_a_few_times() {
+    use futures::stream::{FuturesUnordered, StreamExt};
+    bounded(|| {
+        for make in ALL {
+            let runtime = make();
+            for many in [1_000, 10_000] {
+                let polls = run_task(&runtime, async move {
+                    let polls = Arc::new(AtomicUsize::new(0));
+                    let mutex = Arc::new(gmp::sync::Mutex::new(0));
+                    let mut locks: FuturesUnordered<_> = (0..many)
+                        .map(|_| {
+                            let mutex = mutex.clone();
+                            Counted {
+                                future: Box::pin(async move { *mutex.lock().await += 1 }),
+                                polls: polls.clone(),
+                            }
+                        })
+                        .collect();
+                    while locks.next().await.is_some() {}
+                    assert_eq!(*mutex.lock().await, many);
+                    polls.load(Ordering::Relaxed)
+                });
+                assert!(polls <= 4 * many, "{polls} polls of {many}");
+            }
+            let joined = run_task(&runtime, async {
+                let tasks = (0..1_000).map(|i| task::spawn(async move { i }));
+                futures::future::join_all(tasks).await.len()
+            });
+            assert_eq!(joined, 1_000);
+            finish(runtime);
+        }
+    });
+}
+
+/// A51: an abort takes effect at the next await, a dropped handle detaches, and a task's children are
+/// nobody's but their handles'.
+#[test]
+fn an_abort_waits_for_the_poll_and_leaves_children_alone() {
+    bounded(|| {
+        for ps in [1, 2] {
+            let runtime = runtime(ps);
+            let pipe = Arc::new(Pipe::new());
+            let (blocks, blocked) = std_mpsc::channel();
+            let (reader, ends) = (pipe.clone(), Arc::new(AtomicBool::new(false)));
+            let (end, child_ends) = (Arc::new(Notify::new()), ends.clone());
+            let waits = end.clone();
+            let parent = runtime.spawn(async move {
+                drop(task::spawn(async move {
+                    waits.notified().await;
+                    child_ends.store(true, Ordering::Relaxed);
+                }));
+                blocks.send(()).unwrap();
+                reader.read();
+                task::yield_now().await;
+                unreachable!("aborted before");
+            });
+            blocked.recv().unwrap();
+            parent.abort();
+            assert!(!parent.is_finished(), "its poll goes on");
+            pipe.write(1);
+            assert!(runtime.block_on(parent).unwrap_err().is_cancelled());
+            end.notify_one();
+            wait_until("the child ends", || ends.load(Ordering::Relaxed));
+            finish(runtime);
+        }
+    });
+}
+
+/// A54: a task that was spawned into a `LocalSet` from outside `run_until` did not wake it.
+#[test]
+fn a_local_set_sees_what_is_spawned_beside_it() {
+    bounded(|| {
+        for make in ALL {
+            let runtime = make();
+            let local = LocalSet::new();
+            runtime.block_on(async {
+                gmp::select! {
+                    () = local.run_until(pending::<()>()) => unreachable!(),
+                    spawned = async {
+                        task::yield_now().await;
+                        local.spawn_local(async { 7 }).await
+                    } => assert_eq!(spawned.unwrap(), 7),
+                }
+            });
+            // A wake under somebody else's guard.
+            let other = current_thread();
+            let _guard = other.enter();
+            local.block_on(&runtime, async {
+                let sleeper = task::spawn_local(async {
+                    gmp::time::sleep(Duration::ZERO).await;
+                    task::yield_now().await;
+                    8
+                });
+                assert_eq!(sleeper.await.unwrap(), 8);
+            });
+            // Dropping it ends, though its tasks wake each other.
+            let gate = Arc::new(Notify::new());
+            for _ in 0..3 {
+                let gate = gate.clone();
+                local.spawn_local(async move {
+                    loop {
+                        gate.notify_waiters();
+                        gate.notified().await;
+                    }
+                });
+            }
+            local.block_on(&runtime, async { task::yield_now().await });
+            drop(local);
+            finish(runtime);
+        }
+    });
+}
