@@ -92,6 +92,8 @@ pub(crate) struct M {
     batch: RefCell<Vec<G>>,
     /// How many Gs in a row came out of runnext.
     handovers: Cell<u32>,
+    /// The idle P from whose poller this M took something to do when it ran dry the last time.
+    talks_to: Cell<usize>,
     /// How many Gs in a row yielded.
     yields: Cell<usize>,
     /// Registry entries of tasks that this M has completed.
@@ -198,6 +200,7 @@ impl M {
             batching: Cell::new(false),
             batch: RefCell::new(Vec::new()),
             handovers: Cell::new(0),
+            talks_to: Cell::new(NO_P),
             yields: Cell::new(0),
             sweep: Sweep::new(),
             clock: Clock::new(),
@@ -673,7 +676,41 @@ impl M {
                 return Some(g);
             }
         }
-        None
+        self.steal_readiness()
+    }
+
+    /// Looks at the poller of one idle P. Its watcher is woken by what is ready there, but a thread takes its
+    /// time to wake up, and this one is awake. Two tasks that talk to each other through a socket, and woke up
+    /// on two Ps, would wake each other's thread at every word; like this one M runs both, and netpoll moves
+    /// their sources to its P.
+    fn steal_readiness(&self) -> Option<G> {
+        let scheduler = &*self.scheduler;
+        let (procs, p) = (scheduler.procs(), self.p.get());
+        let start = match self.talks_to.get() {
+            NO_P => self.random() as usize % procs,
+            talks_to => talks_to,
+        };
+        let victim = (0..procs)
+            .map(|i| (start + i) % procs)
+            .find(|&victim| {
+                victim != p
+                    && scheduler.netpoll().has_sources(victim)
+                    && scheduler.idle.is_idle(victim)
+            })?;
+        let g = self.steal_readiness_of(victim);
+        self.talks_to.set(if g.is_some() { victim } else { NO_P });
+        g
+    }
+
+    fn steal_readiness_of(&self, victim: usize) -> Option<G> {
+        bump(&self.p().stats.netpolls, 1);
+        self.batching.set(true);
+        // An error here is one of the poller itself; its watcher meets it, too.
+        let netpoll = self.scheduler.netpoll();
+        let _ = netpoll.poll(victim, self.p.get(), Some(Duration::ZERO));
+        self.batching.set(false);
+        self.flush_batch();
+        self.local_g()
     }
 
     fn steal_from(&self, victim: usize, last_pass: bool) -> Option<G> {
