@@ -3,6 +3,8 @@
 //!
 //! `cargo bench --bench http`; `ROUNDS=9` for more rounds, `CONNECTIONS=256`. Needs `wrk` in the path.
 
+#![expect(unreachable_pub, reason = "a benchmark is a program of its own")]
+
 mod common;
 
 use std::io::{BufRead, BufReader, Read};

@@ -13,7 +13,7 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 
 use gmp_executor::coop::cooperative;
 use gmp_executor::loom::Arc;
@@ -129,23 +129,24 @@ pub fn channel<T>(init: T) -> (Sender<T>, Receiver<T>) {
 }
 
 /// Waits for `notified`, and says for what.
-async fn wait_for_change(notified: Notified<'_>, reason: WaitReason) {
-    let mut notified = pin!(notified);
-    poll_fn(|cx| {
+fn wait_for_change(
+    mut notified: Pin<&mut Notified<'_>>,
+    reason: WaitReason,
+) -> impl Future<Output = ()> {
+    poll_fn(move |cx| {
         let polled = notified.as_mut().poll(cx);
         if polled.is_pending() {
             wait::record(reason);
         }
         polled
     })
-    .await;
 }
 
 /// Waits for a version other than `version`, and marks it as seen.
 async fn changed<T>(shared: &Shared<T>, version: &mut usize) -> Result<(), RecvError> {
     loop {
         // Registered before the look: see the protocol.
-        let notified = shared.changed.notified();
+        let notified = pin!(shared.changed.notified());
         let state = shared.state();
         if state & !CLOSED != *version {
             *version = state & !CLOSED;
@@ -374,7 +375,7 @@ impl<T> Sender<T> {
     pub async fn closed(&self) {
         cooperative(async {
             while self.receiver_count() > 0 {
-                let notified = self.shared.deserted.notified();
+                let notified = pin!(self.shared.deserted.notified());
                 if self.receiver_count() == 0 {
                     return;
                 }

@@ -12,7 +12,8 @@ use gmp_sync::{
     OnceCell, OwnedMappedMutexGuard, OwnedMutexGuard, OwnedRwLockMappedWriteGuard,
     OwnedRwLockReadGuard, OwnedRwLockWriteGuard, OwnedSemaphorePermit, RwLock,
     RwLockMappedWriteGuard, RwLockReadGuard, RwLockWriteGuard, Semaphore, SemaphorePermit,
-    SetError, SetOnce, SetOnceError, TryAcquireError, TryLockError,
+    SetError, SetOnce, SetOnceError, TryAcquireError, TryLockError, broadcast, mpsc, oneshot,
+    watch,
 };
 
 #[track_caller]
@@ -103,5 +104,49 @@ fn futures() {
         once.get_or_init(|| async { 1u64 }) => 128,
         once.get_or_try_init(|| async { Ok::<u64, ()>(1u64) }) => 128,
         set.wait() => 112,
+    }
+}
+
+#[test]
+fn channels() {
+    types_fit! {
+        mpsc::Sender<u64>: 8,
+        mpsc::Receiver<u64>: 8,
+        mpsc::WeakSender<u64>: 8,
+        mpsc::OwnedPermit<u64>: 8,
+        mpsc::UnboundedSender<u64>: 8,
+        mpsc::UnboundedReceiver<u64>: 8,
+        oneshot::Sender<u64>: 8,
+        oneshot::Receiver<u64>: 8,
+        broadcast::Sender<u64>: 8,
+        broadcast::Receiver<u64>: 16,
+        watch::Sender<u64>: 8,
+        watch::Receiver<u64>: 16,
+    }
+}
+
+#[test]
+fn futures_of_channels() {
+    let (sender, mut receiver) = mpsc::channel::<u64>(1);
+    let (unbounded, mut unbounded_receiver) = mpsc::unbounded_channel::<u64>();
+    let (mut one, _one_receiver) = oneshot::channel::<u64>();
+    let (broadcast, mut broadcast_receiver) = broadcast::channel::<u64>(1);
+    let (watch, mut watch_receiver) = watch::channel(0u64);
+    futures_fit! {
+        sender.send(1) => 168,
+        sender.reserve() => 136,
+        sender.clone().reserve_owned() => 136,
+        sender.closed() => 96,
+        receiver.recv() => 24,
+        unbounded.closed() => 96,
+        unbounded_receiver.recv() => 24,
+        one.closed() => 24,
+        broadcast.closed() => 88,
+        broadcast_receiver.recv() => 64,
+        watch.closed() => 96,
+        watch_receiver.changed() => 120,
+    }
+    futures_fit! {
+        watch_receiver.wait_for(|_| true) => 144,
     }
 }
