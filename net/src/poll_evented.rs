@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, IoSlice, Write};
+use std::mem::MaybeUninit;
 use std::ops::Deref;
 use std::os::fd::AsFd;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -9,6 +10,7 @@ use std::task::{Context, Poll};
 
 use gmp_executor::wait::WaitReason;
 use gmp_io::ReadBuf;
+use rustix::net::RecvFlags;
 
 use crate::interest::Interest;
 use crate::netpoll::{Direction, ReadyEvent, Registration, reason_of};
@@ -197,34 +199,42 @@ impl<E> PollEvented<E> {
 
 impl<E: AsFd> PollEvented<E> {
     /// Reads what fits into `buf`.
-    ///
-    /// A read that did not fill it has emptied the kernel's buffer, which makes the next read wait
-    /// for an edge without asking the kernel.
     pub(crate) fn poll_read(
         &self,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let read = |event| {
-            // SAFETY: `read` lets the kernel store bytes there and nothing else, so what is
-            // initialised stays initialised.
-            let space = unsafe { buf.unfilled_mut() };
-            let len = space.len();
-            let (bytes, _) = rustix::io::read(&self.io, space)?;
-            let n = bytes.len();
-            if 0 < n && n < len {
+        self.registration
+            .poll_io(cx, Direction::Read, WaitReason::NetRead, |_| {
+                fill(buf, |space| Ok(rustix::io::read(&self.io, space)?.0.len()))
+            })
+            .map_ok(|_| ())
+    }
+
+    /// Receives what fits into `buf`, for a stream socket of TCP.
+    ///
+    /// A call that did not fill `buf` has emptied the kernel's buffer, so the next one waits for an
+    /// edge without asking the kernel. That does not hold for all that can be read: packets, messages
+    /// with descriptors and urgent data each end a read before what follows. Of these TCP has
+    /// the last, and its arrival is known as priority readiness.
+    pub(crate) fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let recv = |event| {
+            let len = buf.remaining();
+            let n = fill(buf, |space| {
+                let (received, _) = rustix::net::recv(&self.io, space, RecvFlags::empty())?;
+                Ok(received.0.len())
+            })?;
+            if 0 < n && n < len && !self.registration.has_seen_priority() {
                 self.registration.clear(event);
             }
-            Ok(n)
+            Ok(())
         };
-        let read = self
-            .registration
-            .poll_io(cx, Direction::Read, WaitReason::NetRead, read);
-        read.map_ok(|n| {
-            // SAFETY: the kernel has initialised the first `n` bytes of the unfilled part.
-            unsafe { buf.assume_init(n) };
-            buf.advance(n);
-        })
+        self.registration
+            .poll_io(cx, Direction::Read, WaitReason::NetRead, recv)
     }
 
     /// Writes some of `buf`. A short write has filled the kernel's buffer.
@@ -258,6 +268,22 @@ impl<E: AsFd> PollEvented<E> {
     {
         self.poll_write_io(cx, || (&self.io).write_vectored(bufs))
     }
+}
+
+/// Lets `read`, a read of the kernel that returns how many bytes it has initialised, fill the unfilled
+/// part of `buf` from its beginning.
+fn fill(
+    buf: &mut ReadBuf<'_>,
+    read: impl FnOnce(&mut [MaybeUninit<u8>]) -> io::Result<usize>,
+) -> io::Result<usize> {
+    // SAFETY: the kernel stores bytes there and nothing else, so what is initialised stays
+    // initialised.
+    let space = unsafe { buf.unfilled_mut() };
+    let n = read(space)?;
+    // SAFETY: the kernel has initialised the first `n` bytes of the unfilled part.
+    unsafe { buf.assume_init(n) };
+    buf.advance(n);
+    Ok(n)
 }
 
 // A panic between two operations leaves nothing half done in a registration.

@@ -162,7 +162,7 @@ fn many_tasks_accept_from_one_listener() {
 
 #[test]
 fn poll_accept_wakes_its_last_caller() {
-    run(|| async {
+    run_unconstrained(|| async {
         let (listener, addr) = listener().await;
         let (first, waker) = Wakes::new();
         assert!(
@@ -171,7 +171,8 @@ fn poll_accept_wakes_its_last_caller() {
                 .is_pending()
         );
         let accepted = poll_fn(|cx| listener.poll_accept(cx));
-        let (client, accepted) = join(TcpStream::connect(addr), accepted).await;
+        // The accept first: nobody may connect before it waits.
+        let (accepted, client) = join(accepted, TcpStream::connect(addr)).await;
         assert_eq!(client.unwrap().local_addr().unwrap(), accepted.unwrap().1);
         assert_eq!(first.count(), 0);
     });
@@ -221,7 +222,7 @@ fn what_is_sent_arrives() {
 }
 
 #[test]
-fn an_empty_read_is_ready_and_reads_append() {
+fn reads_append() {
     run(|| async {
         let (mut client, mut server) = pair().await;
         write_all(&mut client, b"abcdef").await.unwrap();
@@ -243,7 +244,21 @@ fn an_empty_read_is_ready_and_reads_append() {
             .await
             .unwrap();
         assert_eq!(buf.filled(), b">>abcdef");
-        assert_eq!(read(&mut *server, &mut []).await.unwrap(), 0);
+    });
+}
+
+/// As in tokio: what the system call does.
+#[test]
+fn a_read_into_nothing_waits_for_data() {
+    run(|| async {
+        let (mut client, mut server) = pair().await;
+        {
+            let mut nothing = Box::pin(read(&mut server, &mut []));
+            assert!(poll_once(&mut nothing).await.is_pending());
+            write_all(&mut client, b"x").await.unwrap();
+            assert_eq!(nothing.await.unwrap(), 0);
+        }
+        assert_eq!(read(&mut server, &mut [0; 4]).await.unwrap(), 1);
     });
 }
 
@@ -447,6 +462,35 @@ fn urgent_data_is_priority_readiness() {
         assert!(poll_once(&mut urgent).await.is_pending());
         rustix::net::send(client.as_fd(), b"!", rustix::net::SendFlags::OOB).unwrap();
         assert!(urgent.await.unwrap().is_priority());
+    });
+}
+
+/// A read ends at the urgent mark, though there is more behind it and no edge will tell.
+#[test]
+#[cfg(target_os = "linux")]
+fn data_behind_urgent_data_is_not_forgotten() {
+    run(|| async {
+        let (mut client, mut server) = pair().await;
+        let mut buf = [0; 64];
+        {
+            let mut read = Box::pin(read(&mut server, &mut buf));
+            assert!(poll_once(&mut read).await.is_pending());
+        }
+        let send = |data: &[u8], flags| {
+            let sent = rustix::net::send(client.as_fd(), data, flags).unwrap();
+            assert_eq!(sent, data.len());
+        };
+        send(b"before", rustix::net::SendFlags::empty());
+        send(b"!", rustix::net::SendFlags::OOB);
+        send(b"behind", rustix::net::SendFlags::empty());
+        let mut received = Vec::new();
+        while received.len() < 12 {
+            let n = read(&mut server, &mut buf).await.unwrap();
+            received.extend_from_slice(&buf[..n]);
+        }
+        assert_eq!(received, b"beforebehind");
+        write_all(&mut client, b"and on").await.unwrap();
+        assert_eq!(read(&mut server, &mut buf).await.unwrap(), 6);
     });
 }
 

@@ -126,6 +126,12 @@ impl Registration {
         self.clear_all(event.with_ready(open));
     }
 
+    /// Whether there has been priority data that nobody has cleared.
+    pub(crate) fn has_seen_priority(&self) -> bool {
+        let event = self.readiness_now(Ready::of_interest(Interest::PRIORITY) - Ready::CLOSED);
+        !event.ready.is_empty()
+    }
+
     fn clear_all(&self, event: ReadyEvent) {
         self.source.watched().readiness().clear(event);
     }

@@ -436,7 +436,7 @@ impl TcpStream {
     // The two directions of the I/O traits, for the halves.
 
     pub(super) fn read(&self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        self.io.poll_read(cx, buf)
+        self.io.poll_recv(cx, buf)
     }
 
     pub(super) fn write(&self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {

@@ -12,6 +12,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
+use gmp_executor::coop::unconstrained;
 use gmp_io::{AsyncRead, AsyncWrite, ReadBuf};
 
 pub mod rt;
@@ -28,10 +29,17 @@ pub fn run<F: Future>(test: impl Fn() -> F) {
     }
 }
 
-/// Runs a test on a `current_thread` runtime alone: one that wants to know when the netpoll is polled.
+/// As [`run`], but no operation is denied because the budget is spent or the monitor wants the P: for
+/// tests that tell what is ready from what is not.
+pub fn run_unconstrained<F: Future>(test: impl Fn() -> F) {
+    run(|| unconstrained(test()));
+}
+
+/// As [`run_unconstrained`], on a `current_thread` runtime alone: for tests that say when the netpoll
+/// is polled.
 pub fn run_current_thread<F: Future>(test: impl Fn() -> F) {
     let _watchdog = Watchdog::new();
-    rt::current_thread().block_on(test());
+    rt::current_thread().block_on(unconstrained(test()));
 }
 
 /// Ends the process unless it is dropped in time.
