@@ -99,7 +99,7 @@ fn shutting_a_sender_down_does_nothing() {
 
 #[test]
 fn a_fifo_receiver_may_come_first() {
-    run(|| async {
+    run_unconstrained(|| async {
         let dir = Dir::new();
         let path = fifo(&dir);
         let mut rx = pipe::OpenOptions::new().open_receiver(&path).unwrap();
@@ -155,7 +155,7 @@ fn a_fifo_gets_new_senders_after_its_end() {
 /// A receiver that is a sender too does not come to the end.
 #[test]
 fn a_receiver_for_both_directions_survives_its_senders() {
-    run(|| async {
+    run_unconstrained(|| async {
         let dir = Dir::new();
         let path = fifo(&dir);
         let mut rx = pipe::OpenOptions::new()
@@ -360,7 +360,7 @@ fn try_functions_never_wait() {
 
 #[test]
 fn readers_and_writers_are_woken() {
-    run(|| async {
+    run_unconstrained(|| async {
         let (tx, rx) = pipe::pipe().unwrap();
         let (read_wakes, read_waker) = Wakes::new();
         let mut read_cx = Context::from_waker(&read_waker);
@@ -444,7 +444,7 @@ fn vectored_writes_and_uninitialised_reads() {
 
 #[test]
 fn a_cancelled_read_loses_nothing() {
-    run(|| async {
+    run_unconstrained(|| async {
         let (mut tx, mut rx) = pipe::pipe().unwrap();
         for i in 0..50u8 {
             let mut buf = [0; 8];

@@ -212,7 +212,7 @@ fn a_listener_that_goes_refuses_who_waits() {
 
 #[test]
 fn accept_polled_by_hand() {
-    run(|| async {
+    run_unconstrained(|| async {
         let dir = Dir::new();
         let path = dir.path("socket");
         let listener = UnixListener::bind(&path).unwrap();
@@ -270,7 +270,7 @@ fn a_new_pair_is_writable() {
 
 #[test]
 fn readers_and_writers_are_woken() {
-    run(|| async {
+    run_unconstrained(|| async {
         let (a, b) = UnixStream::pair().unwrap();
         let (read_wakes, read_waker) = Wakes::new();
         let mut read_cx = Context::from_waker(&read_waker);
@@ -420,7 +420,7 @@ fn a_waiting_writer_sees_the_peer_go() {
 
 #[test]
 fn a_cancelled_read_loses_nothing() {
-    run(|| async {
+    run_unconstrained(|| async {
         let (mut a, mut b) = UnixStream::pair().unwrap();
         for i in 0..50u8 {
             let mut buf = [0; 8];
@@ -441,7 +441,7 @@ fn a_cancelled_read_loses_nothing() {
 fn descriptors_on_the_way_do_not_hide_the_bytes_behind_them() {
     use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
-    run(|| async {
+    run_unconstrained(|| async {
         let (a, mut b) = UnixStream::pair().unwrap();
         // The netpoll has seen the stream idle, so that from now on only edges count.
         assert!(
@@ -531,7 +531,7 @@ fn credentials_of_the_peer() {
 
 #[test]
 fn std_streams_come_and_go() {
-    run(|| async {
+    run_unconstrained(|| async {
         let (std_a, std_b) = std_net::UnixStream::pair().unwrap();
         std_a.set_nonblocking(true).unwrap();
         std_b.set_nonblocking(true).unwrap();
@@ -753,7 +753,7 @@ fn dropping_the_writer_ends_its_direction_only() {
 
 #[test]
 fn a_forgotten_writer_ends_nothing() {
-    run(|| async {
+    run_unconstrained(|| async {
         let (a, mut b) = UnixStream::pair().unwrap();
         let (reader, writer) = a.into_split();
         writer.forget();
@@ -826,7 +826,7 @@ fn debug_shows_the_socket() {
 /// A future that is never polled has done nothing.
 #[test]
 fn connecting_is_lazy() {
-    run(|| async {
+    run_unconstrained(|| async {
         let dir = Dir::new();
         let path = dir.path("socket");
         let listener = UnixListener::bind(&path).unwrap();
