@@ -23,33 +23,43 @@
 //! documents. After a `fork` the child gets a self-pipe of its own (`pipe`).
 
 mod event;
+mod mark;
 mod pipe;
 mod receiver;
 
 use std::io;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use gmp_executor::Handle;
 
 use self::event::Event;
 pub(crate) use self::event::Listener;
+use self::mark::Mark;
 pub(crate) use self::receiver::ensure_received_here;
 
 /// What the process knows of one signal.
-#[derive(Default)]
 struct Slot {
     /// Set by the handler, taken by whichever receiver looks first.
-    pending: AtomicBool,
+    pending: Mark,
     event: Event,
     /// Whether the handler is installed, or what the operating system said instead; once for all.
     installed: OnceLock<Result<(), Option<i32>>>,
 }
 
+impl Slot {
+    fn new() -> Slot {
+        Slot {
+            pending: Mark::new(),
+            event: Event::default(),
+            installed: OnceLock::new(),
+        }
+    }
+}
+
 /// The slots of the signals 1 to `SIGRTMAX`, in this order.
 fn slots() -> &'static [Slot] {
     static SLOTS: OnceLock<Box<[Slot]>> = OnceLock::new();
-    SLOTS.get_or_init(|| (0..signal_max()).map(|_| Slot::default()).collect())
+    SLOTS.get_or_init(|| (0..signal_max()).map(|_| Slot::new()).collect())
 }
 
 fn signal_max() -> i32 {
@@ -100,8 +110,7 @@ fn install_handler(signal: i32, slot: &'static Slot) -> io::Result<()> {
     pipe::current()?;
     let installed = slot.installed.get_or_init(|| {
         let handler = move || {
-            // Release: pairs with the swap in `publish_pending`.
-            slot.pending.store(true, Ordering::Release);
+            slot.pending.set();
             pipe::write_byte();
         };
         // SAFETY: the handler does what a handler may do: it stores to an atomic of static lifetime
@@ -120,16 +129,10 @@ fn install_handler(signal: i32, slot: &'static Slot) -> io::Result<()> {
     }
 }
 
-/// Publishes an event for each signal that is marked pending.
+/// Publishes an event for each signal that is marked pending. After the drain of the pipe.
 fn publish_pending() {
     for slot in slots() {
-        // Relaxed: most signals are not pending; one that becomes so now has its byte in the pipe.
-        if !slot.pending.load(Ordering::Relaxed) {
-            continue;
-        }
-        // Acquire: pairs with the store in the handler, so that what was written before the signal
-        // was raised is visible to whoever is woken for it.
-        if slot.pending.swap(false, Ordering::Acquire) {
+        if slot.pending.take() {
             slot.event.publish();
         }
     }
@@ -158,7 +161,7 @@ mod tests {
         let mut first = slot(a).unwrap().event.listen();
         let mut second = slot(a).unwrap().event.listen();
         let mut other = slot(b).unwrap().event.listen();
-        slot(a).unwrap().pending.store(true, Ordering::Release);
+        slot(a).unwrap().pending.set();
         publish_pending();
         publish_pending();
         assert!(first.try_take());
@@ -175,7 +178,7 @@ mod tests {
         install_handler(signal, slot).unwrap();
         assert_eq!(slot.installed.get(), Some(&Ok(())));
 
-        let refused = Box::leak(Box::new(Slot::default()));
+        let refused = Box::leak(Box::new(Slot::new()));
         // No signal has this number, so the operating system refuses.
         let error = install_handler(signal_max() + 100, refused).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
@@ -191,7 +194,7 @@ mod tests {
         install_handler(signal, slot).unwrap();
         // SAFETY: the signal has a handler since the line above.
         assert_eq!(unsafe { libc::raise(signal) }, 0);
-        assert!(slot.pending.load(Ordering::Acquire));
+        assert!(slot.pending.is_set());
         publish_pending();
         assert!(listener.try_take());
     }
