@@ -47,8 +47,8 @@ use crate::buf::Buf;
 /// # Writing, and when it is done
 ///
 /// A write is complete for its caller when the bytes are on their way to the pool. Only
-/// [`flush`](https://docs.rs/tokio/1/tokio/io/trait.AsyncWriteExt.html#method.flush) waits until
-/// the operating system has them, and reports a failure; otherwise the *next* write does. A file
+/// `AsyncWriteExt::flush` waits until the operating system has them, and reports a failure;
+/// otherwise the *next* write does. A file
 /// that is dropped without a flush is still written, also when the runtime shuts down meanwhile,
 /// but nobody learns when, or of an error. Flush says nothing of the disk: see
 /// [`sync_all`](File::sync_all).
