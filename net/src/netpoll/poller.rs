@@ -37,6 +37,11 @@ pub(super) const EVENTS_MAX_BUSY: usize = 128;
 /// After how many events taken in a row by the same thief a source moves to the thief's poller.
 const STEALS_TO_MOVE: u32 = 4;
 
+/// After how many events a source is first asked where its data comes from; then after twice as many each time.
+const EVENTS_TO_FOLLOW: u32 = 16;
+
+const NO_CPU: usize = usize::MAX;
+
 // Keeps the pollers of different Ps on different cache lines.
 #[repr(align(128))]
 #[derive(Debug)]
@@ -46,6 +51,8 @@ pub(super) struct Poller {
     table: Mutex<Table>,
     /// The number of sources in the table, for those who don't want its lock.
     sources: AtomicUsize,
+    /// Where the M of this poller's P ran when it polled last.
+    cpu: AtomicUsize,
     /// The most events that a poll takes, when it waits and when it does not.
     max_waiting: usize,
     max_busy: usize,
@@ -68,6 +75,18 @@ struct Tenant {
     thief: usize,
     /// How many such events it took in a row.
     steals: u32,
+    /// How many events that woke somebody the poller's own P took.
+    events: u32,
+}
+
+/// What is to become of a source to whom an event was delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Stays,
+    /// It moves to the thief.
+    Moves,
+    /// It follows its data, if that comes from another P.
+    Follows,
 }
 
 /// A thread's memory for one poll.
@@ -76,6 +95,8 @@ pub(super) struct Buffers {
     wakers: WakerBatch,
     /// Sources to be moved to the thief.
     moving: Vec<(Token, Arc<Source>)>,
+    /// Sources to be asked where their data comes from.
+    following: Vec<(Token, Arc<Source>)>,
 }
 
 impl Buffers {
@@ -84,12 +105,18 @@ impl Buffers {
             events: Events::new(),
             wakers: WakerBatch::default(),
             moving: Vec::new(),
+            following: Vec::new(),
         }
     }
 
     /// The sources that the last poll found to belong to the thief.
     pub(super) fn moving(&mut self) -> impl Iterator<Item = (Token, Arc<Source>)> + '_ {
         self.moving.drain(..)
+    }
+
+    /// The sources that may follow their data to another P.
+    pub(super) fn following(&mut self) -> impl Iterator<Item = (Token, Arc<Source>)> + '_ {
+        self.following.drain(..)
     }
 }
 
@@ -100,6 +127,7 @@ impl Poller {
             wakeup: Wakeup::new(),
             table: Mutex::new(Table::default()),
             sources: AtomicUsize::new(0),
+            cpu: AtomicUsize::new(NO_CPU),
             max_waiting: waiting.min(EVENTS_MAX),
             max_busy: busy.min(EVENTS_MAX),
         })
@@ -108,6 +136,12 @@ impl Poller {
     pub(super) fn has_sources(&self) -> bool {
         // Relaxed: a hint.
         self.sources.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether the M of this poller's P ran on `cpu` when it polled last.
+    pub(super) fn ran_on(&self, cpu: usize) -> bool {
+        // Relaxed: a hint.
+        self.cpu.load(Ordering::Relaxed) == cpu
     }
 
     /// Makes a wait return, now or the next time.
@@ -132,6 +166,10 @@ impl Poller {
         buffers: &mut Buffers,
     ) -> io::Result<usize> {
         self.fetch(timeout, buffers)?;
+        if thief.is_none() {
+            let cpu = sys::current_cpu().unwrap_or(NO_CPU);
+            self.cpu.store(cpu, Ordering::Relaxed);
+        }
         Ok(self.dispatch(thief, buffers))
     }
 
@@ -156,8 +194,13 @@ impl Poller {
         let mut woken = 0;
         while left > 0 {
             let batch = events.by_ref().take(BATCH);
-            let wakers = buffers.wakers.as_mut();
-            self.deliver(batch, thief, wakers, &mut buffers.moving);
+            self.deliver(
+                batch,
+                thief,
+                buffers.wakers.as_mut(),
+                &mut buffers.moving,
+                &mut buffers.following,
+            );
             woken += buffers.wakers.wake();
             left = left.saturating_sub(BATCH);
         }
@@ -182,6 +225,7 @@ impl Poller {
         thief: Option<usize>,
         wakers: &mut Vec<Waker>,
         moving: &mut Vec<(Token, Arc<Source>)>,
+        following: &mut Vec<(Token, Arc<Source>)>,
     ) {
         let mut table = self.table.lock();
         for (token, ready) in events {
@@ -190,8 +234,13 @@ impl Poller {
             };
             let before = wakers.len();
             tenant.source.watched().deliver(ready, wakers);
-            if wakers.len() > before && tenant.taken_by(thief) {
-                moving.push((token, tenant.source.clone()));
+            if wakers.len() == before {
+                continue;
+            }
+            match tenant.taken_by(thief) {
+                Fate::Stays => {}
+                Fate::Moves => moving.push((token, tenant.source.clone())),
+                Fate::Follows => following.push((token, tenant.source.clone())),
             }
         }
     }
@@ -272,6 +321,7 @@ impl Table {
             source,
             thief: usize::MAX,
             steals: 0,
+            events: 0,
         });
         Ok(Token { index, generation })
     }
@@ -289,17 +339,24 @@ impl Table {
 }
 
 impl Tenant {
-    /// Takes note of who took an event; says whether the source is to move to the thief.
-    fn taken_by(&mut self, thief: Option<usize>) -> bool {
+    /// Takes note of who took an event.
+    fn taken_by(&mut self, thief: Option<usize>) -> Fate {
         let Some(thief) = thief else {
             self.steals = 0;
-            return false;
+            self.events = self.events.saturating_add(1);
+            return match self.events >= EVENTS_TO_FOLLOW && self.events.is_power_of_two() {
+                true => Fate::Follows,
+                false => Fate::Stays,
+            };
         };
         if self.thief != thief {
             self.thief = thief;
             self.steals = 0;
         }
         self.steals += 1;
-        self.steals == STEALS_TO_MOVE
+        match self.steals == STEALS_TO_MOVE {
+            true => Fate::Moves,
+            false => Fate::Stays,
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! A source begins *nowhere*. The first operation that would block registers it with the poller of
 //! the P it runs on (`At`), so that sockets that never wait cost no system call, and new connections
 //! spread as their tasks do. A thief that takes its events several times running moves it to its own
-//! poller. Closing it (`Closed`) is final. The lock `home` guards where it is:
+//! poller, and it may follow its data to the P of the sender. Closing it (`Closed`) is final. The lock `home` guards where it is:
 //!
 //! ```text
 //!               register                 close
@@ -47,7 +47,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::sys::Token;
+use super::sys::{self, Token};
 use super::waiters::Watched;
 use super::{Shared, gone};
 use crate::interest::Interest;
@@ -127,6 +127,24 @@ impl Source {
         // An error means that the descriptor is not registered there, which is what is wanted.
         let _ = self.netpoll.poller(from).remove(token, fd);
         *home = Home::At { p: to, token: new };
+    }
+
+    /// Moves the source, an event for which with `token` came from the poller of P `from`, to the P from which
+    /// its data seems to come.
+    #[cold]
+    pub(super) fn follow(self: &Arc<Source>, from: usize, token: Token) {
+        let cpu = {
+            let home = self.home.lock();
+            match *home {
+                Home::At { p, token: at } if p == from && at == token => {
+                    sys::cpu_of_sender(self.fd(&home))
+                }
+                _ => None,
+            }
+        };
+        if let Some(to) = cpu.and_then(|cpu| self.netpoll.p_of_sender(from, cpu)) {
+            self.move_to(from, token, to);
+        }
     }
 
     /// Deregisters the source for good and forgets who polled it last.

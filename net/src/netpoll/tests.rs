@@ -701,6 +701,67 @@ fn a_source_moves_to_the_thief_that_keeps_taking_its_events() {
     assert!((0..3).all(|p| !netpoll.has_sources(p)));
 }
 
+/// Runs `f` on a thread of its own, on one CPU.
+#[cfg(target_os = "linux")]
+fn on_cpu<R: Send>(cpu: usize, f: impl FnOnce() -> R + Send) -> R {
+    thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            let mut set = rustix::thread::CpuSet::new();
+            set.set(cpu);
+            rustix::thread::sched_setaffinity(None, &set).unwrap();
+            f()
+        });
+        thread.join().unwrap()
+    })
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_source_follows_its_data_to_the_p_of_the_sender() {
+    let allowed = rustix::thread::sched_getaffinity(None).unwrap();
+    let mut cpus = (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
+    let (Some(here), Some(there)) = (cpus.next(), cpus.next()) else {
+        eprintln!("one CPU: nobody is elsewhere");
+        return;
+    };
+    let netpoll = Netpoll::new(2).unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut sender = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let receiver = listener.accept().unwrap().0;
+    receiver.set_nonblocking(true).unwrap();
+    let receiver = Socket::new(&netpoll, UnixStream::from(OwnedFd::from(receiver)));
+    receiver.registration.register().unwrap();
+    let home = receiver.p().unwrap();
+    let other = 1 - home;
+    let (_, waker) = wakes();
+
+    // One message after another from the CPU on which the other P polls.
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while receiver.p() == Some(home) {
+        assert!(Instant::now() < deadline, "it stays where it is");
+        while receiver.poll_read(&waker).is_ready() {}
+        on_cpu(there, || {
+            // Not `NOW`: nothing is registered there.
+            let moment = Some(Duration::from_nanos(1));
+            netpoll.poll(other, other, moment).unwrap();
+            sender.write_all(b"x").unwrap();
+        });
+        on_cpu(here, || netpoll.poll(home, home, NOW).unwrap());
+    }
+    assert_eq!(receiver.p(), Some(other));
+    assert!(!netpoll.has_sources(home) && netpoll.has_sources(other));
+
+    // With its data at home it stays.
+    for _ in 0..300 {
+        while receiver.poll_read(&waker).is_ready() {}
+        on_cpu(there, || {
+            sender.write_all(b"x").unwrap();
+            netpoll.poll(other, other, NOW).unwrap();
+        });
+    }
+    assert_eq!(receiver.p(), Some(other));
+}
+
 #[test]
 fn a_move_loses_nothing() {
     let netpoll = Netpoll::new(2).unwrap();
@@ -863,7 +924,7 @@ fn nothing_is_lost_while_everything_moves() {
                     turn = turn.wrapping_mul(5).wrapping_add(3);
                     let p = if turn % 7 < 3 { 1 - by } else { by };
                     netpoll.poll(p, by, NOW).unwrap();
-                    if turn % 32 == 0 {
+                    if turn.is_multiple_of(32) {
                         netpoll
                             .poll(by, by, Some(Duration::from_micros(50)))
                             .unwrap();

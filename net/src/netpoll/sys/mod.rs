@@ -3,6 +3,8 @@
 //! On Linux everything goes to the epoll descriptor directly; `polling` only makes it. Elsewhere
 //! `polling` does the work.
 
+use std::os::fd::BorrowedFd;
+
 #[cfg(target_os = "linux")]
 mod epoll;
 #[cfg(any(not(target_os = "linux"), test))]
@@ -12,6 +14,30 @@ mod portable;
 pub(super) use epoll::{Events, Selector};
 #[cfg(not(target_os = "linux"))]
 pub(super) use portable::{Events, Selector};
+
+/// The CPU that this thread runs on, if the system tells for nothing.
+#[cfg(target_os = "linux")]
+pub(super) fn current_cpu() -> Option<usize> {
+    Some(rustix::thread::sched_getcpu())
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn current_cpu() -> Option<usize> {
+    None
+}
+
+/// The CPU that processed what a socket received last: over loopback the sender's, else the one that the
+/// interrupts of the network card go to.
+#[cfg(target_os = "linux")]
+pub(super) fn cpu_of_sender(fd: BorrowedFd<'_>) -> Option<usize> {
+    let cpu = rustix::net::sockopt::socket_incoming_cpu(fd).ok()?;
+    usize::try_from(cpu).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn cpu_of_sender(_: BorrowedFd<'_>) -> Option<usize> {
+    None
+}
 
 /// The most events that a poll that waited takes at once.
 pub(super) const EVENTS_MAX: usize = 1024;
