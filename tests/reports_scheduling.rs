@@ -212,8 +212,9 @@ fn what_comes_from_outside_waits_for_few_slow_polls() {
                         handle.spawn(async move { count.load(Ordering::Relaxed) })
                     });
                     let ran_after = outside.join().unwrap().await.unwrap() - before;
+                    // The M notices within sixteen polls that they are slow.
                     assert!(
-                        ran_after <= 10,
+                        ran_after <= 20,
                         "round {round}: {ran_after} polls went before"
                     );
                 }

@@ -46,15 +46,19 @@ pub(crate) fn run_body(body: impl FnOnce()) -> ! {
 
 /// A child that hangs says so and dies, so that the parent never waits for ever.
 fn watch_over() {
+    let (begins, begun) = std::sync::mpsc::channel();
     std::thread::Builder::new()
         .name("test-watch".into())
         .stack_size(128 * 1024)
-        .spawn(|| {
+        .spawn(move || {
+            begins.send(()).expect("it is waited for");
             std::thread::sleep(super::STUCK_AFTER - Duration::from_secs(10));
             eprintln!("the child is stuck\n{}", super::threads::describe());
             std::process::abort();
         })
         .expect("a thread");
+    // What it needs to begin it has, whatever the test refuses.
+    begun.recv().expect("it begins");
 }
 
 /// The test binary again, to run `test` alone.
