@@ -224,18 +224,19 @@ fn reports(outcome: &Outcome) -> Vec<&str> {
     lines.filter(|line| line.starts_with("gmp: task")).collect()
 }
 
-/// `gmp: task spawned at FILE:LINE:COLUMN kept its P… for N ms without reaching an await`.
+/// `gmp: task spawned at FILE:LINE:COLUMN kept its P for N ms without reaching an await`, where `(taken away)`
+/// may come after the P.
 #[track_caller]
-fn assert_report(report: &str, line: u32, kept: &str, at_least_ms: u64) {
+fn assert_report(report: &str, line: u32, at_least_ms: u64) {
     let start = format!("gmp: task spawned at tests/seeds_debug.rs:{line}:");
     let rest = report.strip_prefix(&start);
     let rest = rest.unwrap_or_else(|| panic!("{report} does not begin with {start}"));
     let (column, rest) = rest.split_once(' ').unwrap();
     column.parse::<u32>().expect("a column");
-    let rest = rest
-        .strip_prefix(kept)
-        .and_then(|r| r.strip_prefix(" for "));
-    let rest = rest.unwrap_or_else(|| panic!("{report} does not go on with {kept}"));
+    let rest = rest.strip_prefix("kept its P");
+    let rest = rest.unwrap_or_else(|| panic!("{report} does not go on with the P"));
+    let rest = rest.strip_prefix(" (taken away)").unwrap_or(rest);
+    let rest = rest.strip_prefix(" for ").expect(report);
     let ms = rest.strip_suffix(" ms without reaching an await");
     let ms: u64 = ms.expect(report).parse().expect("milliseconds");
     assert!(ms >= at_least_ms && ms < 50_000, "{report}");
@@ -294,7 +295,8 @@ fn retake_reports_the_first_retake_per_spawn_location() {
         let of = |report: &&&str| report.contains(&format!(".rs:{line}:"));
         let report = reports.iter().find(of);
         let report = report.unwrap_or_else(|| panic!("none for line {line}: {outcome:#?}"));
-        assert_report(report, line, "kept its P (taken away)", 10);
+        // Mostly taken away; but the first time may have been one of a poll that the system interrupted.
+        assert_report(report, line, 10);
     }
 }
 
@@ -333,7 +335,8 @@ fn a_current_thread_runtime_reports_without_retaking() {
     let mut reports = reports(&outcome);
     reports.retain(|report| report.contains(&of_the_task));
     assert_eq!(reports.len(), 1, "{outcome:#?}");
-    assert_report(reports[0], line, "kept its P", 10);
+    assert!(!reports[0].contains("taken away"), "{outcome:#?}");
+    assert_report(reports[0], line, 10);
 }
 
 #[test]
