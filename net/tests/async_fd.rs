@@ -260,6 +260,7 @@ fn an_eventfd_can_be_awaited() {
     });
 }
 
+/// A34: an event of nothing but an error woke nobody.
 #[test]
 #[cfg(target_os = "linux")]
 fn errors_alone_wake_those_who_wait_for_errors_and_for_data() {
@@ -284,6 +285,7 @@ fn errors_alone_wake_those_who_wait_for_errors_and_for_data() {
     });
 }
 
+/// A35: a regular file is a clear error, not a panic.
 #[test]
 fn what_cannot_be_polled_is_refused() {
     struct Nothing;

@@ -1053,7 +1053,7 @@ fn thousands_of_short_connections() {
     foreign.join().unwrap();
 }
 
-/// A child process inherits nothing of the netpoll.
+/// A63: a child process inherits nothing of the netpoll.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_child_process_sees_no_descriptor_of_ours() {

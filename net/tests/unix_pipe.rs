@@ -386,7 +386,7 @@ fn readers_and_writers_are_woken() {
     });
 }
 
-/// Edges that tell of nothing but an error wake too (tokio #4349).
+/// A34: edges that tell of nothing but an error wake, too.
 #[test]
 fn a_waiting_writer_sees_the_reader_go() {
     run(|| async {

@@ -225,6 +225,7 @@ fn stopped_is_not_ended() {
 
 // ----- Dropping -----
 
+/// A60: a zombie stayed until another child was polled.
 #[test]
 fn killed_on_drop_and_no_zombie() {
     run(async || {
@@ -821,6 +822,7 @@ fn outside_a_runtime_it_panics_and_starts_nothing() {
     assert!(!path.exists());
 }
 
+/// A63: the descriptor of epoll leaked to children.
 #[test]
 fn children_inherit_the_standard_streams_alone() {
     helped("inheritance");
@@ -836,6 +838,7 @@ fn without_descriptors_there_is_an_error_and_no_zombie() {
     helped("no-descriptors");
 }
 
+/// A62: after a fork the orphans and the pipe of the parent were in the child.
 #[test]
 fn a_forked_child_spawns_in_a_runtime_of_its_own() {
     helped("fork");

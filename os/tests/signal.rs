@@ -433,6 +433,7 @@ fn panics_without_a_runtime_or_without_io_name_the_caller() {
     );
 }
 
+/// A61: as in tokio the handler stays, so a second Ctrl-C has to be waited for.
 #[test]
 fn the_first_ctrl_c_asks_and_the_second_ends() {
     watched(|| {
@@ -471,6 +472,7 @@ fn by_default_a_signal_ends_the_process() {
     });
 }
 
+/// A62: parent and child read from one signal pipe.
 #[test]
 fn a_forked_child_listens_in_a_runtime_of_its_own() {
     let output = common::helper("fork").output().unwrap();

@@ -46,6 +46,7 @@ fn input_from_a_pipe() {
     assert!(common::own_output(&output.stdout) == large());
 }
 
+/// A35: epoll refuses files, and standard input may be one.
 #[test]
 fn input_from_a_file() {
     // A regular file cannot be polled; it is read all the same.
@@ -122,6 +123,7 @@ fn a_reader_that_is_gone_is_an_error() {
     });
 }
 
+/// A57: the exit waited for standard input.
 #[test]
 fn an_idle_reader_holds_a_dropped_runtime_but_not_the_other_ways_to_end_it() {
     for (role, waits) in [("drop", true), ("background", false), ("timeout", false)] {
