@@ -12,6 +12,10 @@
 //! * *Batching*, it polls netpoll or timers or wakes what was deferred: Gs that become runnable are
 //!   collected and go to the tail of the queue in order.
 
+mod clock;
+mod search;
+mod wait;
+
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
@@ -21,11 +25,10 @@ use std::time::{Duration, Instant};
 use crossbeam_deque::Worker;
 use parking_lot::Mutex;
 
-use crate::config::Callback;
+use self::clock::Clock;
 use crate::context;
 use crate::coop::{self, Budget};
 use crate::cpuclock::CpuClock;
-use crate::idle::{Parking, Woken};
 use crate::monitor::Retaken;
 use crate::ownership::{Entry, Tenure};
 use crate::p::{P, bump};
@@ -35,19 +38,6 @@ use crate::task::{G, Sweep};
 
 /// How many times in a row the runnext is preferred to the queue.
 const HANDOVERS_MAX: u32 = 16;
-
-/// What a busy P has to look at netpoll, timers and the global queue after, beside the ticks.
-const LOOK_EVERY: Duration = Duration::from_millis(1);
-
-/// How many polls may go by between two readings of the clock: so many slow ones may come before it is
-/// noticed that they are slow.
-const READ_AFTER_MAX: u32 = 16;
-
-/// How soon to ask for a thread again that the system has refused.
-const TRY_AGAIN_AFTER: Duration = Duration::from_millis(10);
-
-/// Passes over the other Ps before an M gives up, as in Go.
-const STEAL_PASSES: usize = 4;
 
 const NO_P: usize = usize::MAX;
 
@@ -111,62 +101,6 @@ pub(crate) enum Left {
     Lost,
     /// The runtime is closing and nothing is left to run.
     Closed,
-}
-
-/// Reads the clock as seldom as the polls allow, and tells when a busy P has to look around.
-struct Clock {
-    polls: Cell<u32>,
-    until_read: Cell<u32>,
-    read_every: Cell<u32>,
-    last_read: Cell<Instant>,
-    last_look: Cell<Instant>,
-}
-
-impl Clock {
-    fn new() -> Clock {
-        let now = Instant::now();
-        Clock {
-            polls: Cell::new(0),
-            until_read: Cell::new(1),
-            read_every: Cell::new(1),
-            last_read: Cell::new(now),
-            last_look: Cell::new(now),
-        }
-    }
-
-    /// Counts a poll; says whether `interval` polls or [`LOOK_EVERY`] have passed since the last look.
-    #[inline]
-    fn tick(&self, interval: u32) -> bool {
-        let polls = self.polls.get() + 1;
-        self.polls.set(polls);
-        if polls >= interval {
-            self.polls.set(0);
-            return true;
-        }
-        let until = self.until_read.get() - 1;
-        self.until_read.set(until);
-        until == 0 && self.read(interval)
-    }
-
-    #[cold]
-    fn read(&self, interval: u32) -> bool {
-        let now = Instant::now();
-        let passed = now - self.last_read.replace(now);
-        let a_poll = passed / self.read_every.get();
-        // Two reads in LOOK_EVERY: with fast polls seldom, with slow ones each time. A fast poll among slow
-        // ones says little, so the distance grows step by step.
-        let every = (LOOK_EVERY / 2).as_nanos() / a_poll.as_nanos().max(1);
-        let most = (2 * self.read_every.get()).min(READ_AFTER_MAX);
-        let every = every.clamp(1, u128::from(most.min(interval.max(1)))) as u32;
-        self.read_every.set(every);
-        self.until_read.set(every);
-        if now - self.last_look.get() < LOOK_EVERY {
-            return false;
-        }
-        self.last_look.set(now);
-        self.polls.set(0);
-        true
-    }
 }
 
 impl M {
@@ -634,275 +568,6 @@ impl M {
         self.scheduler
             .global
             .push_batch(half.chain(std::iter::once(g)));
-    }
-
-    // ----- Searching -----
-
-    fn may_spin(&self) -> bool {
-        self.scheduler.procs() > 1
-            && (self.spinning.get() || {
-                let starts = self.scheduler.idle.start_spinning();
-                self.spinning.set(starts);
-                starts
-            })
-    }
-
-    fn random(&self) -> u32 {
-        // Marsaglia's xorshift; never zero.
-        let mut x = self.rng.get();
-        x ^= x << 13;
-        x ^= x >> 17;
-        x ^= x << 5;
-        self.rng.set(x);
-        x
-    }
-
-    /// Four passes over the other Ps; the last may take a stuck P's runnext, and looks at the pollers
-    /// and timers of Ps that are busy.
-    fn steal(&self) -> Option<G> {
-        let procs = self.scheduler.procs();
-        for pass in 0..STEAL_PASSES {
-            let last = pass == STEAL_PASSES - 1;
-            let start = self.random() as usize % procs;
-            for victim in (0..procs).map(|i| (start + i) % procs) {
-                if victim == self.p.get() {
-                    continue;
-                }
-                if let Some(g) = self.steal_from(victim, last) {
-                    return Some(g);
-                }
-            }
-            if let Some(g) = self.scheduler.global.pop() {
-                return Some(g);
-            }
-        }
-        self.steal_readiness()
-    }
-
-    /// Looks at the poller of one idle P. Its watcher is woken by what is ready there, but a thread takes its
-    /// time to wake up, and this one is awake. Two tasks that talk to each other through a socket, and woke up
-    /// on two Ps, would wake each other's thread at every word; like this one M runs both, and netpoll moves
-    /// their sources to its P.
-    fn steal_readiness(&self) -> Option<G> {
-        let scheduler = &*self.scheduler;
-        let (procs, p) = (scheduler.procs(), self.p.get());
-        let start = match self.talks_to.get() {
-            NO_P => self.random() as usize % procs,
-            talks_to => talks_to,
-        };
-        let victim = (0..procs)
-            .map(|i| (start + i) % procs)
-            .find(|&victim| {
-                victim != p
-                    && scheduler.netpoll().has_sources(victim)
-                    && scheduler.idle.is_idle(victim)
-            })?;
-        let g = self.steal_readiness_of(victim);
-        self.talks_to.set(if g.is_some() { victim } else { NO_P });
-        g
-    }
-
-    fn steal_readiness_of(&self, victim: usize) -> Option<G> {
-        bump(&self.p().stats.netpolls, 1);
-        self.batching.set(true);
-        // An error here is one of the poller itself; its watcher meets it, too.
-        let netpoll = self.scheduler.netpoll();
-        let _ = netpoll.poll(victim, self.p.get(), Some(Duration::ZERO));
-        self.batching.set(false);
-        self.flush_batch();
-        self.local_g()
-    }
-
-    fn steal_from(&self, victim: usize, last_pass: bool) -> Option<G> {
-        let scheduler = &*self.scheduler;
-        let other = &*scheduler.ps[victim];
-        let stats = &self.p().stats;
-        // A lone G is left to its P, which is about to take it, until the last pass.
-        if (other.queue.len() > 1 || (last_pass && !other.queue.is_empty()))
-            && let Some(g) = other.queue.steal_half(self.queue())
-        {
-            bump(&stats.steal_operations, 1);
-            bump(&stats.steals, self.queue().len() as u64 + 1);
-            return Some(g);
-        }
-        if !last_pass || scheduler.idle.is_idle(victim) {
-            return None;
-        }
-        if other.is_slow()
-            && let Some(g) = other.runnext.take()
-        {
-            bump(&stats.steal_operations, 1);
-            bump(&stats.steals, 1);
-            return Some(g);
-        }
-        self.batching.set(true);
-        if scheduler.netpoll().has_sources(victim) {
-            bump(&stats.netpolls, 1);
-            let _ = scheduler
-                .netpoll()
-                .poll(victim, self.p.get(), Some(Duration::ZERO));
-        }
-        if other.is_slow()
-            && let Some(timers) = scheduler.timers()
-        {
-            timers.fire(victim);
-        }
-        self.batching.set(false);
-        self.flush_batch();
-        self.local_g()
-    }
-
-    // ----- Waiting -----
-
-    /// Gives the P to the idle ones and waits in its poller until there is something to look at.
-    fn park(&self) {
-        let scheduler = &*self.scheduler;
-        let p = self.p.get();
-        if self.call_hook(&scheduler.config.on_thread_park) {
-            return;
-        }
-        match scheduler.idle.park(p, self.spinning.take()) {
-            Parking::Wait => {}
-            Parking::Recheck if !scheduler.has_work() => {}
-            Parking::Recheck | Parking::Spin => {
-                if scheduler.idle.cancel_park(p) {
-                    self.spinning.set(true);
-                    return;
-                }
-                // Borrowed meanwhile: somebody else has to go for what there is.
-                if scheduler.has_work() {
-                    scheduler.submit();
-                }
-            }
-        }
-        self.count_park();
-        self.batching.set(true);
-        let claimed = loop {
-            self.wait_once(p);
-            match scheduler.idle.wake(p) {
-                Woken::Claimed => break true,
-                Woken::Alone => break false,
-                Woken::Borrowed => self.watch_for_borrower(p),
-            }
-        };
-        self.spinning.set(claimed);
-        if let Some(timers) = scheduler.timers() {
-            timers.fire(p);
-        }
-        self.batching.set(false);
-        self.count_unpark();
-        scheduler.monitor.activity();
-        self.flush_batch();
-        self.call_hook(&scheduler.config.on_thread_unpark);
-    }
-
-    /// Calls the user's hook; says whether that made something to run.
-    fn call_hook(&self, hook: &Option<Callback>) -> bool {
-        let Some(hook) = hook else { return false };
-        self.batching.set(true);
-        hook();
-        context::wake_deferred();
-        self.batching.set(false);
-        self.flush_batch();
-        self.has_queued()
-    }
-
-    fn count_park(&self) {
-        self.sweep.now();
-        let stats = &self.p().stats;
-        bump(&stats.parks, 1);
-        stats.add_busy(self.busy_since.get().elapsed());
-    }
-
-    fn count_unpark(&self) {
-        bump(&self.p().stats.unparks, 1);
-        self.busy_since.set(Instant::now());
-    }
-
-    fn wait_once(&self, p: usize) {
-        let scheduler = &*self.scheduler;
-        // After the idle bit was set, with a fence between: whoever adds an earlier timer now sees
-        // the bit and breaks the wait (`Scheduler::unpark`). The same for `close`.
-        if scheduler.is_closing() {
-            return;
-        }
-        let mut timeout = scheduler.timers().and_then(|timers| timers.park_timeout(p));
-        if scheduler.pool.is_refused() && !scheduler.is_multi_thread() {
-            timeout = Some(timeout.map_or(TRY_AGAIN_AFTER, |timeout| timeout.min(TRY_AGAIN_AFTER)));
-        }
-        let _ = scheduler.netpoll().poll(p, p, timeout);
-    }
-
-    /// The wait ended while a thread in `block_on` uses the P: its timers and sockets are looked after.
-    fn watch_for_borrower(&self, p: usize) {
-        if let Some(timers) = self.scheduler.timers() {
-            timers.fire(p);
-        }
-        self.flush_to_global();
-        if self.scheduler.is_closing() {
-            // Waits do not block any more, and the borrower is in user code.
-            std::thread::sleep(LOOK_EVERY);
-        }
-    }
-
-    /// What was readied while somebody else has the P goes where anybody finds it.
-    fn flush_to_global(&self) {
-        let batch: Vec<G> = self.batch.borrow_mut().drain(..).collect();
-        if !batch.is_empty() {
-            self.scheduler.global.push_batch(batch);
-            self.scheduler.submit();
-        }
-    }
-
-    // ----- current_thread -----
-
-    /// Whether every G that is queued has yielded since the last one that did not.
-    pub(crate) fn all_yielded(&self) -> bool {
-        let yields = self.yields.get();
-        yields > 0 && yields >= self.queue().len() && self.p().runnext.is_empty()
-    }
-
-    /// Waits for something to do on behalf of a `block_on` that drives a `current_thread` runtime.
-    pub(crate) fn park_current_thread(&self, until: impl Fn() -> bool) {
-        let scheduler = &*self.scheduler;
-        let p = self.p.get();
-        if self.call_hook(&scheduler.config.on_thread_park) {
-            return;
-        }
-        let parking = scheduler.idle.park(p, false);
-        let stay = parking == Parking::Spin || !scheduler.global.is_empty() || until();
-        if stay {
-            self.come_back(p);
-            return;
-        }
-        self.count_park();
-        self.batching.set(true);
-        self.wait_once(p);
-        self.come_back(p);
-        if scheduler.pool.is_refused() {
-            scheduler.pool.try_again(&self.scheduler);
-        }
-        let fired = scheduler.timers().map_or(0, |timers| timers.fire(p));
-        self.batching.set(false);
-        if fired == 0
-            && self.batch.borrow().is_empty()
-            && scheduler.global.is_empty()
-            && !until()
-            && let Some(timers) = scheduler.timers()
-            && timers.auto_advance()
-        {
-            self.look_around();
-        }
-        self.count_unpark();
-        self.flush_batch();
-        self.call_hook(&scheduler.config.on_thread_unpark);
-    }
-
-    /// The only P is not idle any more. Its M never counts as spinning: there is nobody to search.
-    fn come_back(&self, p: usize) {
-        if self.scheduler.idle.wake(p) == Woken::Claimed {
-            self.scheduler.idle.stop_spinning();
-        }
     }
 }
 
