@@ -393,6 +393,54 @@ fn a_shutdown_with_a_timeout_does_not_wait_for_a_job_that_blocks() {
     });
 }
 
+/// A57: whoever waits for the end of a runtime is told what for.
+#[test]
+fn jobs_that_hold_up_a_shutdown_are_named() {
+    let test = "jobs_that_hold_up_a_shutdown_are_named";
+    let outcome = in_child(test, &[("GMPDEBUG", "shutdown=1")], || {
+        let block = |runtime: &Runtime| {
+            let pipe = Arc::new(Pipe::new());
+            let reader = pipe.clone();
+            let (blocks, blocked) = std_mpsc::channel();
+            println!("line {}", line!() + 1);
+            drop(runtime.spawn_blocking(move || {
+                blocks.send(()).unwrap();
+                reader.read();
+            }));
+            blocked.recv().unwrap();
+            pipe
+        };
+        let in_time = runtime(1);
+        let pipe = block(&in_time);
+        in_time.shutdown_timeout(Duration::from_millis(50));
+        eprintln!("next");
+        pipe.write(1);
+        let waits = current_thread();
+        let pipe = block(&waits);
+        let release = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(1_500));
+            pipe.write(1);
+        });
+        drop(waits);
+        release.join().unwrap();
+        // One without jobs says nothing.
+        eprintln!("next");
+        drop(runtime(2));
+    })
+    .succeeded();
+    let line = outcome.stdout.split_once("line ").unwrap().1;
+    let line = line.split_whitespace().next().unwrap();
+    let report = format!(
+        "gmp: the shutdown is held up by a blocking job spawned at tests/reports_tasks.rs:{line}:"
+    );
+    let said: Vec<_> = outcome.stderr.split("next\n").collect();
+    assert_eq!(said.len(), 3, "{outcome:#?}");
+    for (said, times) in said.into_iter().zip([1, 1, 0]) {
+        assert_eq!(said.matches(&report).count(), times, "{outcome:#?}");
+        assert_eq!(said.lines().count(), times, "{outcome:#?}");
+    }
+}
+
 /// A57: as above, the drop.
 #[test]
 fn a_drop_waits_for_a_job_that_blocks() {

@@ -75,6 +75,8 @@ pub struct Debug {
     pub retake_fatal: bool,
     /// `rescue=panic`: queued work beside an idle P ends the process. For gmp's own tests.
     pub rescue_fatal: bool,
+    /// `shutdown=1`: name the blocking jobs that hold up a shutdown, on standard error.
+    pub shutdown_report: bool,
 }
 
 impl Debug {
@@ -99,6 +101,7 @@ impl Debug {
                 ("retake", "panic") => debug.retake_fatal = true,
                 ("retake", on) => debug.retake_report = on == "1",
                 ("rescue", "panic") => debug.rescue_fatal = true,
+                ("shutdown", on) => debug.shutdown_report = on == "1",
                 _ => {}
             }
         }
@@ -166,5 +169,6 @@ mod tests {
         assert_eq!(Debug::parse("schedtrace=0"), Debug::default());
         assert_eq!(Debug::parse("schedtrace=x"), Debug::default());
         assert!(Debug::parse("retake=panic").retake_fatal);
+        assert!(Debug::parse("shutdown=1").shutdown_report);
     }
 }

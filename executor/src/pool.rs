@@ -25,11 +25,12 @@
 //! or the thread that drives a `current_thread` runtime, tries again: [`Pool::try_again`].
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
@@ -63,6 +64,8 @@ enum Duty {
 struct Seat {
     duty: Mutex<Option<Duty>>,
     given: Condvar,
+    /// Where the blocking job was spawned that its thread runs, or null.
+    job: AtomicPtr<Location<'static>>,
 }
 
 pub(crate) struct Pool {
@@ -82,6 +85,8 @@ pub(crate) struct Pool {
 
 struct State {
     idle: Vec<Arc<Seat>>,
+    /// The seats of all threads.
+    seats: Vec<Arc<Seat>>,
     threads: usize,
     /// Ps that could not be given to anybody, since no thread could be made.
     orphans: VecDeque<usize>,
@@ -112,6 +117,7 @@ impl Pool {
             refused: AtomicBool::new(false),
             state: Mutex::new(State {
                 idle: Vec::new(),
+                seats: Vec::new(),
                 threads: 0,
                 orphans: VecDeque::new(),
                 closing: false,
@@ -295,7 +301,7 @@ impl Pool {
     }
 
     /// Runs jobs until there are none. The caller counts as searching.
-    fn run_jobs(&self, scheduler: &Arc<Scheduler>) {
+    fn run_jobs(&self, scheduler: &Arc<Scheduler>, seat: &Seat) {
         let _runs = RunsJobs::of(scheduler);
         let mut searching = true;
         loop {
@@ -318,7 +324,10 @@ impl Pool {
             if !self.jobs.is_empty() && !self.searching.load(Ordering::SeqCst) {
                 self.search(scheduler, false);
             }
+            let location = ptr::from_ref(job.metadata().location());
+            seat.job.store(location.cast_mut(), Ordering::Relaxed);
             run_job(job);
+            seat.job.store(ptr::null_mut(), Ordering::Relaxed);
         }
         // SeqCst: room is made before the last look at the queue; pairs with `send_searcher`, where a job
         // is queued before it is looked for room.
@@ -418,7 +427,9 @@ impl Pool {
             builder = builder.stack_size(size);
         }
         let scheduler = scheduler.clone();
-        builder.spawn(move || thread_main(scheduler, handle, seat, duty))?;
+        let its_own = seat.clone();
+        builder.spawn(move || thread_main(scheduler, handle, its_own, duty))?;
+        state.seats.push(seat);
         state.threads += 1;
         Ok(())
     }
@@ -454,8 +465,15 @@ impl Pool {
         }
     }
 
-    fn thread_ends(&self) {
+    fn thread_ends(&self, seat: &Arc<Seat>) {
         let mut state = self.state.lock();
+        if let Some(position) = state
+            .seats
+            .iter()
+            .position(|other| Arc::ptr_eq(other, seat))
+        {
+            state.seats.swap_remove(position);
+        }
         state.threads -= 1;
         let last = state.threads == 0 && state.closing;
         drop(state);
@@ -482,6 +500,19 @@ impl Pool {
             // A searcher finds what is queued, or nothing, and ends.
             self.blocking.fetch_add(1, Ordering::SeqCst);
             seat.give(Duty::Search);
+        }
+    }
+
+    /// Names the blocking jobs that are not done.
+    #[cold]
+    pub(crate) fn report_jobs(&self) {
+        let locations: BTreeSet<_> = {
+            let state = self.state.lock();
+            let jobs = state.seats.iter().filter_map(|seat| seat.job());
+            jobs.map(ToString::to_string).collect()
+        };
+        for location in locations {
+            eprintln!("gmp: the shutdown is held up by a blocking job spawned at {location}");
         }
     }
 
@@ -524,7 +555,14 @@ impl Seat {
         Seat {
             duty: Mutex::new(None),
             given: Condvar::new(),
+            job: AtomicPtr::new(ptr::null_mut()),
         }
+    }
+
+    /// Where the job was spawned that the thread runs.
+    fn job(&self) -> Option<&'static Location<'static>> {
+        // SAFETY: only `&'static Location`s are ever stored, or null.
+        unsafe { self.job.load(Ordering::Relaxed).as_ref() }
     }
 
     fn give(&self, duty: Duty) {
@@ -610,7 +648,7 @@ fn thread_main(
                     break;
                 }
             }
-            Duty::Search => scheduler.pool.run_jobs(&scheduler),
+            Duty::Search => scheduler.pool.run_jobs(&scheduler, &seat),
         }
         next = scheduler.pool.idle(&seat, keep_alive, false);
     }
@@ -619,5 +657,5 @@ fn thread_main(
         hook();
     }
     drop(entered);
-    scheduler.pool.thread_ends();
+    scheduler.pool.thread_ends(&seat);
 }

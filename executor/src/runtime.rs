@@ -11,6 +11,9 @@ use crate::handle::{CANNOT_START, EnterGuard, Handle};
 use crate::monitor::Monitor;
 use crate::task;
 
+/// How long a drop waits before it names what holds it up, if `GMPDEBUG=shutdown=1` asked for it.
+const REPORT_AFTER: Duration = Duration::from_secs(1);
+
 /// The owner of a runtime's threads and tasks. The facade wraps it as `gmp::runtime::Runtime`.
 #[derive(Debug)]
 pub struct Runtime {
@@ -134,7 +137,15 @@ impl Runtime {
             );
             return;
         }
-        self.handle.scheduler().pool.wait(timeout);
+        let scheduler = self.handle.scheduler();
+        if !scheduler.config.debug.shutdown_report {
+            scheduler.pool.wait(timeout);
+        } else if !scheduler.pool.wait(timeout.or(Some(REPORT_AFTER))) {
+            scheduler.pool.report_jobs();
+            if timeout.is_none() {
+                scheduler.pool.wait(None);
+            }
+        }
     }
 }
 
