@@ -1,9 +1,10 @@
 //! The clock of a runtime: the operating system's, unless somebody paused it.
 //!
 //! The clock is `std::time::Instant` (on Linux `CLOCK_MONOTONIC`, which stands still while the machine
-//! is suspended). A *paused* clock stands still until it is advanced, or steps by itself to
-//! the next deadline. Only a `current_thread` runtime can pause its clock: with several threads nobody
-//! could say when there is nothing left to do.
+//! is suspended). A *paused* clock stands still until it is advanced, or steps by itself to the next
+//! deadline. It stands at a whole millisecond since its beginning, as the wheel counts: so a step to a
+//! deadline does not go beyond that, and past others that are not due yet. Only a `current_thread`
+//! runtime can pause its clock: with several threads nobody could say when there is nothing left to do.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -36,6 +37,8 @@ pub(crate) struct Clock {
     /// Whether `state` says what the time is: from the first pause on. Relaxed, as above.
     simulated: AtomicBool,
     pausable: bool,
+    /// When it began.
+    start: Instant,
     state: Mutex<State>,
 }
 
@@ -68,12 +71,18 @@ impl Clock {
         Clock {
             simulated: AtomicBool::new(false),
             pausable,
+            start: now,
             state: Mutex::new(State {
                 base: now,
                 runs_since: Some(now),
                 inhibitors: 0,
             }),
         }
+    }
+
+    /// When it began.
+    pub(crate) fn start(&self) -> Instant {
+        self.start
     }
 
     #[inline]
@@ -92,11 +101,20 @@ impl Clock {
         if state.runs_since.is_none() {
             return Err(ALREADY_FROZEN);
         }
-        state.base = state.now();
+        state.base = self.next_millisecond(state.now());
         state.runs_since = None;
         self.simulated.store(true, Ordering::Relaxed);
         EVER_PAUSED.store(true, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// The time itself if it is a whole millisecond.
+    fn next_millisecond(&self, now: Instant) -> Instant {
+        let beyond = (now - self.start).subsec_nanos() % 1_000_000;
+        match beyond {
+            0 => now,
+            beyond => now + Duration::from_nanos(u64::from(1_000_000 - beyond)),
+        }
     }
 
     #[cfg(any(feature = "test-util", all(test, not(gmp_loom))))]
@@ -185,6 +203,19 @@ mod tests {
         }
         clock.pause().unwrap();
         assert_eq!(clock.now(), clock.now());
+    }
+
+    #[test]
+    fn a_paused_clock_stands_at_a_whole_millisecond() {
+        let clock = Clock::new(true);
+        for _ in 0..10 {
+            let before = clock.now();
+            clock.pause().unwrap();
+            let paused = clock.now();
+            assert_eq!((paused - clock.start()).subsec_nanos() % 1_000_000, 0);
+            assert!(paused >= before);
+            clock.resume().unwrap();
+        }
     }
 
     #[test]

@@ -79,7 +79,7 @@ impl TimerDriver {
         if start_paused && let Err(refusal) = clock.pause() {
             panic!("{refusal}");
         }
-        let start = Instant::from_std(clock.now());
+        let start = Instant::from_std(clock.start());
         let shared = Arc::new(Shared {
             clock,
             attached: AtomicBool::new(false),
@@ -165,8 +165,7 @@ impl Timers for TimerDriver {
         let Some(next) = ticks.min() else {
             return false;
         };
-        // Whole milliseconds, as tokio's clock: so a clock that was paused within a millisecond stays
-        // as far from the next one.
+        // By whole milliseconds, as tokio's clock: one that was advanced by less stays as far from the next.
         let now = self.shards[0].tick_now();
         next > now && self.shared.clock.step(Duration::from_millis(next - now))
     }
@@ -312,12 +311,6 @@ impl Shard {
     #[inline]
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
-    }
-
-    /// The tick by which the deadline has passed: rounded up.
-    #[inline]
-    pub(crate) fn tick_after(&self, deadline: Instant) -> u64 {
-        tick_after(deadline.saturating_duration_since(self.start))
     }
 
     /// The ticks of a deadline and of the present, or a time not long ago; `None` when the deadline has

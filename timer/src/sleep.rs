@@ -168,26 +168,28 @@ impl Sleep {
 
     /// Sets another deadline, before or after the future was ready.
     ///
-    /// A task that waits for the future is woken at the new deadline, without polling it again. Takes
-    /// constant time.
+    /// A task that waits for the future is woken at the new deadline, without polling it again: at once
+    /// if that has passed. Takes constant time.
     pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
         let me = self.project();
         *me.deadline = deadline;
-        *me.state = match *me.state {
-            State::Registered(key) => {
-                let tick = me.shard.tick_after(deadline);
-                match Shard::reset(me.shard, key, tick) {
-                    Ok(key) => State::Registered(key),
-                    Err(waker) => {
-                        *me.state = State::Reset;
-                        // The runtime is gone, which the task that waits has to see.
-                        waker.into_iter().for_each(Waker::wake);
-                        return;
-                    }
-                }
-            }
-            State::Unpolled | State::Reset | State::Elapsed => State::Reset,
+        let State::Registered(key) = *me.state else {
+            *me.state = State::Reset;
+            return;
         };
+        let waker = match me.shard.until(deadline) {
+            Some((tick, _)) => match Shard::reset(me.shard, key, tick) {
+                Ok(key) => {
+                    *me.state = State::Registered(key);
+                    return;
+                }
+                // The runtime is gone, which the task that waits has to see.
+                Err(waker) => waker,
+            },
+            None => me.shard.remove(key),
+        };
+        *me.state = State::Reset;
+        waker.into_iter().for_each(Waker::wake);
     }
 
     /// Sets another deadline and forgets who waits: as new.

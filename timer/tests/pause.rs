@@ -53,6 +53,28 @@ fn the_clock_stands_still_and_steps_when_there_is_nothing_to_do() {
     });
 }
 
+/// Two sleeps that are due at once wake at once, and a step does not pass over one that is due later.
+#[test]
+fn a_clock_that_is_paused_at_any_time_steps_to_deadlines_and_no_further() {
+    let runtime = current();
+    watched(|| {
+        runtime.block_on(async {
+            pause();
+            let start = Instant::now();
+            let (flag, waker) = flag();
+            let mut cx = Context::from_waker(&waker);
+            let mut other = pin!(sleep(2 * MS));
+            assert!(other.as_mut().poll(&mut cx).is_pending());
+            sleep(MS).await;
+            assert_eq!(start.elapsed(), MS);
+            assert!(other.as_mut().poll(&mut cx).is_pending());
+            sleep_until(start + 2 * MS).await;
+            assert_eq!(start.elapsed(), 2 * MS);
+            assert!(flag.0.load(Ordering::SeqCst), "fired, too");
+        });
+    });
+}
+
 #[test]
 fn a_long_time_passes_in_no_time_and_ends_at_the_deadline() {
     run(async {
