@@ -60,9 +60,8 @@ fn sched(line: &str) -> (u64, Vec<(String, String)>) {
     (time.parse().expect("a number"), fields(rest))
 }
 
-fn sched_lines(outcome: &Outcome) -> Vec<&str> {
-    let lines = outcome.stderr.lines();
-    lines.filter(|line| line.starts_with("SCHED")).collect()
+fn sched_lines(text: &str) -> Vec<&str> {
+    text.lines().filter(|l| l.starts_with("SCHED")).collect()
 }
 
 /// Work for four Ps, for about `long`.
@@ -101,7 +100,7 @@ fn schedtrace_prints_gos_line() {
     })
     .succeeded();
     let (working, _) = outcome.stderr.split_once("ends").expect("it says so");
-    let lines: Vec<_> = working.lines().filter(|l| l.starts_with("SCHED")).collect();
+    let lines = sched_lines(working);
     assert!(lines.len() >= 2, "{outcome:#?}");
     let mut last = 0;
     let mut last_ticks = 0;
@@ -148,7 +147,7 @@ fn schedtrace_goes_on_while_the_runtime_is_idle_and_ends_with_it() {
     let (before, after) = outcome.stderr.split_once("ends").expect("it says so");
     let after = after.split_once("gone").expect("it says so").1;
     assert_eq!(after.matches("SCHED").count(), 0, "{outcome:#?}");
-    let lines: Vec<_> = before.lines().filter(|l| l.starts_with("SCHED")).collect();
+    let lines = sched_lines(before);
     assert!(lines.len() >= 2, "{outcome:#?}");
     let (_, fields) = sched(lines.last().unwrap());
     assert_eq!(number(&fields, "idleprocs"), 2);
@@ -164,13 +163,15 @@ fn scheddetail_adds_a_line_per_p_m_and_g() {
         runtime.spawn(std::future::pending::<()>());
         runtime.spawn(async { gmp::time::sleep(Duration::from_secs(3_600)).await });
         std::thread::sleep(Duration::from_millis(300));
+        eprintln!("ends");
+        drop(runtime);
     })
     .succeeded();
-    let lines = sched_lines(&outcome);
-    let (_, fields) = sched(lines.last().expect("a line"));
+    let (idle, _) = outcome.stderr.split_once("ends").expect("it says so");
+    let mut detail = idle[idle.rfind("SCHED").expect("a line")..].lines();
+    let (_, fields) = sched(detail.next().unwrap());
     assert_eq!(names(&fields), SCHED_NAMES);
-    let last = outcome.stderr.rfind("SCHED").unwrap();
-    let detail: Vec<&str> = outcome.stderr[last..].lines().skip(1).collect();
+    let detail: Vec<&str> = detail.collect();
     let of = |letter: char| -> Vec<&&str> {
         let numbered = |line: &str| {
             let rest = line.strip_prefix("  ").and_then(|l| l.strip_prefix(letter));
