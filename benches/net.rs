@@ -1,6 +1,7 @@
-//! Sockets beside tokio's, on the same work in one run.
+//! Sockets beside tokio's and Go's, on the same work in one run.
 //!
-//! `cargo bench --bench net [-- PATTERN…]`; `ROUNDS=15` for more samples.
+//! `cargo bench --bench net [-- PATTERN…]`; `ROUNDS=15` for more samples. Go is a peer if `go` is in the path, or
+//! `GO` names it.
 
 #![expect(unreachable_pub, reason = "a benchmark is a program of its own")]
 
@@ -83,8 +84,8 @@ macro_rules! workload {
 
 fn main() {
     common::run(vec![
-        workload!("TCP echo, 64 connections", "ns", tcp_echo(64)),
-        workload!("TCP echo, 8 connections", "ns", tcp_echo(8)),
-        workload!("TCP echo, 1 connection", "ns", tcp_echo(1)),
+        workload!("TCP echo, 64 connections", "ns", tcp_echo(64)).beside_go("TCP echo, 64"),
+        workload!("TCP echo, 8 connections", "ns", tcp_echo(8)).beside_go("TCP echo, 8"),
+        workload!("TCP echo, 1 connection", "ns", tcp_echo(1)).beside_go("TCP echo, 1"),
     ]);
 }

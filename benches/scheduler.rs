@@ -1,6 +1,7 @@
-//! The scheduler beside tokio's and smol's, on the same work in one run.
+//! The scheduler beside tokio's, smol's and Go's, on the same work in one run.
 //!
-//! `cargo bench --bench scheduler [-- PATTERN…]`; `ROUNDS=15` for more samples.
+//! `cargo bench --bench scheduler [-- PATTERN…]`; `ROUNDS=15` for more samples. Go is a peer if `go` is in the
+//! path, or `GO` names it.
 
 #![expect(unreachable_pub, reason = "a benchmark is a program of its own")]
 
@@ -396,33 +397,38 @@ fn retake(name: &'static str, on: fn() -> f64, off: fn() -> f64) -> Workload {
 
 fn main() {
     common::run(vec![
-        workload!("spawn and join", "ns", spawn_join(), on_smol::spawn_join),
+        workload!("spawn and join", "ns", spawn_join(), on_smol::spawn_join)
+            .beside_go("spawn and join"),
         workload!(
             "spawn and join, from outside",
             "ns",
             spawn_join_foreign(),
             on_smol::spawn_join_foreign
         ),
-        workload!("yield, 1000 tasks", "ns", yields(), on_smol::yields),
-        workload!("ping-pong, oneshots, 1000 pairs", "ns", ping_pong(1000)),
-        workload!("ping-pong, oneshots, 1 pair", "ns", ping_pong(1)),
+        workload!("yield, 1000 tasks", "ns", yields(), on_smol::yields).beside_go("yield"),
+        workload!("ping-pong, oneshots, 1000 pairs", "ns", ping_pong(1000))
+            .beside_go("oneshots, 1000 pairs"),
+        workload!("ping-pong, oneshots, 1 pair", "ns", ping_pong(1)).beside_go("oneshots, 1 pair"),
         workload!("ping-pong, main and a task", "ns", ping_pong_main()),
         workload!(
             "ping-pong, channels, 1000 pairs",
             "ns",
             channel_ping_pong(1000)
-        ),
-        workload!("ping-pong, channels, 1 pair", "ns", channel_ping_pong(1)),
-        workload!("chained spawn", "ns", chained_spawn()),
+        )
+        .beside_go("channels, 1000 pairs"),
+        workload!("ping-pong, channels, 1 pair", "ns", channel_ping_pong(1))
+            .beside_go("channels, 1 pair"),
+        workload!("chained spawn", "ns", chained_spawn()).beside_go("chained spawn"),
         workload!(
             "skynet, a million leaves",
             "ms/M",
             skynet(),
             on_smol::skynet
-        ),
+        )
+        .beside_go("skynet"),
         workload!("blocking jobs", "ns", blocking(), on_smol::blocking),
-        workload!("timers made, polled, dropped", "ns", timers()),
-        workload!("mutex, 100 tasks", "ns", mutex()),
+        workload!("timers made, polled, dropped", "ns", timers()).beside_go("timers"),
+        workload!("mutex, 100 tasks", "ns", mutex()).beside_go("mutex"),
         retake(
             "retake, spawn and join",
             on_gmp::spawn_join,

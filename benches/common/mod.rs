@@ -6,6 +6,9 @@
 
 #![allow(dead_code, reason = "each benchmark uses its part")]
 
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// A peer's sample: nanoseconds per operation, or any other figure of which less is better.
@@ -67,6 +70,42 @@ pub fn run(workloads: Vec<Workload>) {
             }
         }
         println!();
+    }
+}
+
+/// The program of `benches/go`, if there is a Go toolchain: `go` in the path, or what `GO` names.
+fn go_program() -> Option<&'static Path> {
+    static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let build = || {
+        let go = std::env::var("GO").unwrap_or_else(|_| "go".into());
+        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go-peer");
+        let built = Command::new(go)
+            .arg("build")
+            .arg("-o")
+            .arg(&program)
+            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/benches/go/main.go"))
+            .status()
+            .is_ok_and(|status| status.success());
+        built.then_some(program)
+    };
+    PROGRAM.get_or_init(build).as_deref()
+}
+
+impl Workload {
+    /// With the workload of `benches/go/main.go` that has this name as a peer, if Go is there. Each sample is a
+    /// process of its own.
+    pub fn beside_go(mut self, workload: &'static str) -> Workload {
+        let Some(program) = go_program() else {
+            return self;
+        };
+        let sample = move || {
+            let output = Command::new(program).arg(workload).output();
+            let output = output.expect("a child process");
+            let text = String::from_utf8_lossy(&output.stdout);
+            text.trim().parse().expect("the program prints a number")
+        };
+        self.peers.push(("Go", Box::new(sample)));
+        self
     }
 }
 
