@@ -19,10 +19,13 @@ use support::{Pipe, bounded, builder, finish, threads, wait_until};
 const MANY: usize = 100;
 
 /// A runtime of two Ps whose threads have a name of their own.
+///
+/// None is taken away: where the machine is busy, a P may be that of a thread that the system did not run
+/// for a while, and there is a thread more.
 fn named(name: &str, keep_alive: Duration) -> Runtime {
     let mut builder = builder(2);
     builder.thread_name(name).thread_keep_alive(keep_alive);
-    builder.build().unwrap()
+    builder.retake_after(None).build().unwrap()
 }
 
 #[test]
@@ -153,7 +156,9 @@ fn blocking_threads_retire_after_the_keep_alive() {
 #[test]
 fn threads_for_ps_that_were_taken_away_are_reused_and_retire() {
     bounded(|| {
-        let runtime = named("taken", Duration::from_millis(500));
+        let mut builder = builder(2);
+        builder.thread_keep_alive(Duration::from_millis(500));
+        let runtime = builder.thread_name("taken").build().unwrap();
         for _ in 0..3 {
             let pipe = Arc::new(Pipe::new());
             let blocked = Arc::new(AtomicUsize::new(0));
@@ -168,8 +173,9 @@ fn threads_for_ps_that_were_taken_away_are_reused_and_retire() {
                 .collect();
             wait_until("all block", || blocked.load(Ordering::Relaxed) == 8);
             let threads = threads::named("taken");
-            // A thread a blocked task, one a P, and one in reserve.
-            assert!((8..=11).contains(&threads), "{threads}");
+            // A thread a blocked task, one a P, and one in reserve; and now and then one for a P whose thread
+            // the system did not run for a while.
+            assert!((8..=13).contains(&threads), "{threads}");
             pipe.write(8);
             for task in tasks {
                 runtime.block_on(task).unwrap();
@@ -185,6 +191,7 @@ fn no_more_blocking_threads_than_allowed() {
     bounded(|| {
         let mut builder = builder(1);
         builder.max_blocking_threads(3).thread_name("few");
+        builder.retake_after(None);
         let runtime = builder.build().unwrap();
         let pipe = Arc::new(Pipe::new());
         let blocked = Arc::new(AtomicUsize::new(0));
