@@ -27,6 +27,12 @@
 //! # Features
 //!
 //! Tokio's, with tokio's meaning; none is on by default. `full` is all but `test-util`.
+//!
+//! Two more let libraries use gmp's streams, files and pipes that ask for other traits than gmp's, without
+//! patching: with `futures-io` they have `AsyncRead`, `AsyncBufRead`, `AsyncWrite` of `futures::io` (a
+//! `fs::File` also `AsyncSeek`), with `tokio-io` the traits of the registry's tokio. The methods of the
+//! extension traits have the same names, so import one family of these at a place. Do not switch
+//! `tokio-io` on where tokio is patched to be gmp.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -1,8 +1,8 @@
 //! The traits of `futures` for types that have ours, as macros for the crates that own the types.
 //!
 //! Only the crate of the type, or that of the trait, may implement the trait, so there can be no
-//! implementation for all of gmp's types in one place. A crate whose feature `futures-io` turns ours
-//! on writes, next to each type,
+//! implementation for all of gmp's types in one place. A crate writes, for each
+//! of its types,
 //!
 //! ```
 //! # use std::{io, pin::Pin, task::{Context, Poll}};
@@ -21,14 +21,15 @@
 //! gmp_io::impl_futures_io!(read: Wrapper<T>, [T: AsyncRead + Unpin]);
 //! ```
 //!
-//! and likewise with `buf_read` and `write`. There is no `seek`: `futures::io::AsyncSeek` is one
-//! method where ours are two, so what bridges them needs to remember whether the seek has started.
+//! and likewise with `buf_read` and `write`; without the feature the macro is empty. A `seek` is ignored:
+//! `futures::io::AsyncSeek` is one method where ours are two, so what bridges them has to remember
+//! whether the seek has started. `File` does.
 
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-pub use futures_io::{AsyncBufRead, AsyncRead, AsyncWrite};
+pub use futures_io::{AsyncBufRead, AsyncRead, AsyncSeek, AsyncWrite};
 
 use crate::ReadBuf;
 
@@ -50,6 +51,7 @@ where
 #[doc(hidden)]
 #[macro_export]
 macro_rules! impl_futures_io {
+    (seek: $type:ty $(, [$($generics:tt)*])?) => {};
     (read: $type:ty $(, [$($generics:tt)*])?) => {
         impl $(<$($generics)*>)? $crate::futures_traits::AsyncRead for $type {
             fn poll_read(

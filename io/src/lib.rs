@@ -20,6 +20,7 @@ mod ext;
 #[cfg(feature = "futures-io")]
 #[doc(hidden)]
 pub mod futures_traits;
+mod other_traits;
 mod read_buf;
 #[cfg(feature = "tokio-io")]
 #[doc(hidden)]

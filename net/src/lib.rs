@@ -7,6 +7,7 @@ mod addr;
 mod async_fd;
 mod interest;
 mod netpoll;
+mod other_traits;
 mod poll_evented;
 mod ready;
 mod sys;

@@ -25,6 +25,8 @@ mod blocking;
 mod buf;
 #[cfg(any(feature = "process", feature = "signal"))]
 mod delivery;
+#[cfg(any(feature = "fs", feature = "io-std", feature = "process"))]
+mod other_traits;
 #[cfg(any(feature = "process", feature = "signal"))]
 mod watch;
 

@@ -77,6 +77,9 @@ pub struct File {
     std: Arc<StdFile>,
     inner: Mutex<Inner>,
     max_buf_size: usize,
+    /// Where the seek that `futures` polls goes.
+    #[cfg(feature = "futures-io")]
+    seeking: Option<SeekFrom>,
 }
 
 struct Inner {
@@ -153,6 +156,8 @@ impl File {
                 pos: 0,
             }),
             max_buf_size: DEFAULT_MAX_BUF_SIZE,
+            #[cfg(feature = "futures-io")]
+            seeking: None,
         }
     }
 
@@ -493,6 +498,27 @@ impl AsyncSeek for File {
                 Some(outcome) => inner.keep_write_error(&outcome),
             }
         }
+    }
+}
+
+/// One method where ours are two. A seek that is polled again is the same one if it goes to the same
+/// place.
+#[cfg(feature = "futures-io")]
+impl gmp_io::futures_traits::AsyncSeek for File {
+    fn poll_seek(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pos: SeekFrom,
+    ) -> Poll<io::Result<u64>> {
+        if self.seeking != Some(pos) {
+            // The outcome of another operation, or of a seek that nobody waits for any more.
+            let _ = ready!(AsyncSeek::poll_complete(self.as_mut(), cx));
+            AsyncSeek::start_seek(self.as_mut(), pos)?;
+            self.seeking = Some(pos);
+        }
+        let result = ready!(AsyncSeek::poll_complete(self.as_mut(), cx));
+        self.seeking = None;
+        Poll::Ready(result)
     }
 }
 
