@@ -50,7 +50,7 @@ fn accept_goes_on_when_there_are_descriptors_again() {
         let free = std::fs::File::open("/dev/null").unwrap();
         let lowest = std::os::fd::AsRawFd::as_raw_fd(&free) as u64;
         drop(free);
-        let mut low = limit.clone();
+        let mut low = limit;
         low.current = Some(lowest);
         setrlimit(Resource::Nofile, low).unwrap();
         sockets
