@@ -25,7 +25,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
-use std::time::{Duration, Instant};
 
 use crate::context;
 use crate::handle::Handle;
@@ -38,9 +37,6 @@ const TRUSTED_AFTER: u32 = 8;
 
 /// After how many of a partner's polls in a row the P goes back, so that others get at it.
 const PARTNER_POLLS_MAX: u32 = 61;
-
-/// By how much two readings of the same deadline may differ.
-const CLOCK_SLACK: Duration = Duration::from_micros(50);
 
 /// The waker of the future.
 struct MainWaker {
@@ -111,17 +107,11 @@ impl Partner {
 struct Borrower<'a> {
     m: &'a M,
     holds: bool,
-    /// What the watcher of the borrowed P sleeps until.
-    deadline: Option<Instant>,
 }
 
 impl Borrower<'_> {
     fn borrow(&mut self) {
-        if !self.holds && self.m.borrow() {
-            self.holds = true;
-            let p = self.m.p_index().expect("just borrowed");
-            self.deadline = self.m.next_deadline(p);
-        }
+        self.holds = self.holds || self.m.borrow();
     }
 
     /// The P was taken away, or handed off, while user code ran.
@@ -133,13 +123,7 @@ impl Borrower<'_> {
     fn give_back(&mut self) {
         if std::mem::take(&mut self.holds) {
             let p = self.m.put_down();
-            // A timer that the future or its partner started may be due before the watcher wakes up.
-            let earlier = match (self.m.next_deadline(p), self.deadline) {
-                (Some(now), Some(before)) => now + CLOCK_SLACK < before,
-                (Some(_), None) => true,
-                (None, _) => false,
-            };
-            self.m.scheduler().return_borrowed(p, earlier);
+            self.m.scheduler().return_borrowed(p);
         }
     }
 }
@@ -174,7 +158,6 @@ pub(crate) fn multi_thread<F: Future>(handle: &Handle, future: F) -> F::Output {
     let mut borrower = Borrower {
         m: &m,
         holds: false,
-        deadline: None,
     };
     loop {
         main.take();

@@ -230,12 +230,6 @@ impl M {
         Some(location)
     }
 
-    /// When the M of P `p` has to fire timers next. Inside.
-    pub(crate) fn next_deadline(&self, p: usize) -> Option<Instant> {
-        let timeout = self.scheduler.timers()?.park_timeout(p)?;
-        Instant::now().checked_add(timeout)
-    }
-
     /// Wakes what the last poll deferred. Inside.
     pub(crate) fn wake_deferred(&self) {
         self.batching.set(true);

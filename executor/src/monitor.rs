@@ -416,7 +416,7 @@ impl Watch {
                 state.set_holder(None);
                 reserved.hold(p);
             }
-            None => scheduler.return_borrowed(p, true),
+            None => scheduler.return_borrowed(p),
         }
     }
 

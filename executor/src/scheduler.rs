@@ -1,8 +1,8 @@
 //! What all Ms of a runtime share: the Ps, the global queue, who is idle, and the way work gets in.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
@@ -19,6 +19,9 @@ use crate::pool::Pool;
 use crate::queue::GlobalQueue;
 use crate::seam::{Netpoll, Timers};
 use crate::task::{G, Target};
+
+/// By how much two readings of the same deadline may differ.
+const CLOCK_SLACK: Duration = Duration::from_micros(50);
 
 pub(crate) struct Scheduler {
     pub(crate) config: Config,
@@ -109,7 +112,7 @@ impl Scheduler {
     }
 
     /// Gives a borrowed P back to its watcher, and wakes that if there is something for it.
-    pub(crate) fn return_borrowed(&self, p: usize, look_at_timers: bool) {
+    pub(crate) fn return_borrowed(&self, p: usize) {
         let state = &*self.ps[p];
         state.take_back();
         let asked = self.idle.give_back(p);
@@ -120,9 +123,22 @@ impl Scheduler {
                 // Claimed or borrowed again meanwhile: another P, or whoever gives this one back.
                 self.submit();
             }
-        } else if look_at_timers {
+        } else if self.oversleeps(p) {
             self.netpoll.notify(p);
         }
+    }
+
+    /// Whether the watcher of P `p` sleeps beyond the P's next timer: the borrower may have started that, or
+    /// anybody who saw that the P was not idle. After the idle bit was set, with a fence between.
+    fn oversleeps(&self, p: usize) -> bool {
+        let timeout = self.timers().and_then(|timers| timers.park_timeout(p));
+        // Pairs with the fence in `P::sleep_begins`. The watcher may have slept and looked several times
+        // meanwhile, so what it slept until when the P was borrowed tells nothing.
+        fence(Ordering::SeqCst);
+        timeout.is_some_and(|timeout| {
+            let next = self.started.elapsed().saturating_add(timeout);
+            next.saturating_add(CLOCK_SLACK) < self.ps[p].sleeps_until()
+        })
     }
 
     /// Queues a G that was readied by a thread that holds no P of this runtime.
@@ -153,7 +169,7 @@ impl Scheduler {
     pub(crate) fn unpark(&self, p: usize) {
         // The fence orders the timer that was just added before the look at the idle word; an M that
         // goes idle looks at its timers after it set the bit.
-        std::sync::atomic::fence(Ordering::SeqCst);
+        fence(Ordering::SeqCst);
         if self.idle.is_idle(p) {
             self.netpoll.notify(p);
         }
@@ -178,7 +194,7 @@ impl Scheduler {
         // Release: pairs with the Acquire in `is_closing`.
         self.closing.store(true, Ordering::Release);
         self.pool.close();
-        std::sync::atomic::fence(Ordering::SeqCst);
+        fence(Ordering::SeqCst);
         for p in 0..self.procs() {
             self.netpoll.notify(p);
         }

@@ -194,6 +194,47 @@ fn a_timer_from_a_foreign_thread_breaks_a_wait_that_is_too_long() {
     }
 }
 
+/// The main future has borrowed a P while the M that looks after its timers wakes up, fires one, and goes to
+/// sleep again, for good as it believes. A timer that the main future starts then has to wake it.
+#[test]
+fn a_timer_started_while_the_one_before_it_fires_is_not_slept_through() {
+    let runtime = multi(1);
+    watched(|| {
+        for round in 0..20 {
+            runtime.block_on(async {
+                let fired = Arc::new(Flag(AtomicBool::new(false)));
+                let mut first = pin!(sleep((1 + round % 5) * MS));
+                let waker = Waker::from(fired.clone());
+                if first
+                    .as_mut()
+                    .poll(&mut Context::from_waker(&waker))
+                    .is_ready()
+                {
+                    // Too slow a thread: the other rounds do it.
+                    return;
+                }
+                // Gives the P back and borrows it again.
+                let (sender, receiver) = futures::channel::oneshot::channel();
+                let thread = thread::spawn(move || sender.send(()).expect("it waits"));
+                receiver.await.expect("it is sent");
+                while !fired.0.load(Ordering::Relaxed) {
+                    thread::yield_now();
+                }
+                sleep(MS).await;
+                thread.join().expect("it has sent");
+            });
+        }
+    });
+}
+
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 trait SpawnAndWait {
     /// Leaves a task that waits for an hour.
     fn spawn_and_wait(&self);

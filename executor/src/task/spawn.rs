@@ -111,7 +111,7 @@ fn hand_off() {
         Some((m.hand_off()?, m.borrows(), m.shared_scheduler()))
     });
     match handed {
-        Some((p, true, scheduler)) => scheduler.return_borrowed(p, true),
+        Some((p, true, scheduler)) => scheduler.return_borrowed(p),
         Some((p, false, scheduler)) => {
             scheduler.ps[p].set_holder(None);
             scheduler.pool.hold(&scheduler, p);
