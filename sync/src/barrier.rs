@@ -9,7 +9,7 @@ use std::fmt;
 use gmp_executor::wait::WaitReason;
 
 use crate::notify::{Notified, Notify};
-use crate::primitives::{AtomicUsize, Mutex, Ordering};
+use crate::primitives::{AtomicUsize, Mutex, Ordering, proceed};
 
 #[cfg(all(test, gmp_loom))]
 mod model;
@@ -71,6 +71,8 @@ impl Barrier {
     ///
     /// Not cancel safe: once polled the task has arrived, and counts even if the future is dropped.
     pub async fn wait(&self) -> BarrierWaitResult {
+        // Before it arrives: whoever is the last must not have to wait with that.
+        proceed().await;
         let Some((round, mut notified)) = self.arrive() else {
             self.notify.notify_waiters();
             return BarrierWaitResult(true);

@@ -1,8 +1,8 @@
 //! Channels and locks of gmp.
 //!
 //! tokio's API (`tokio::sync`), re-exported by the facade as `gmp::sync`. Everything here consumes
-//! the budget of the task that uses it and records what the task waits for; no lock of this crate is
-//! held while somebody else's code runs, such as a waker's.
+//! the budget of the task that uses it and records what the task waits for, but for a `OnceCell` that
+//! is set already; no lock of this crate is held while somebody else's code runs, such as a waker's.
 //!
 //! The ground: `wait_list` (the intrusive queue of waiters), `batch_semaphore` (the fair counting
 //! semaphore, under the locks and the bounded channel) and `notify` (one permit and a queue).

@@ -63,5 +63,10 @@ mod imp {
     pub(crate) fn record(_: WaitReason) {}
 }
 
+/// Spends a unit of the task's budget, when there is one: for what may be ready without having waited.
+pub(crate) async fn proceed() {
+    std::future::poll_fn(|cx| poll_proceed(cx).map(|coop| coop.made_progress())).await;
+}
+
 #[allow(unused_imports)] // The channels need less of it than the locks.
 pub(crate) use imp::*;

@@ -10,6 +10,7 @@ use gmp_executor::wait::WaitReason;
 
 use crate::notify::Notify;
 use crate::once_slot::OnceSlot;
+use crate::primitives::proceed;
 
 #[cfg(all(test, gmp_loom))]
 mod model;
@@ -121,6 +122,7 @@ impl<T> SetOnce<T> {
     /// Dropping the future loses nothing.
     pub async fn wait(&self) -> &T {
         if let Some(value) = self.get() {
+            proceed().await;
             return value;
         }
         loop {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::test_util::{Polled, polled, wait_until};
+use gmp_executor::coop::with_full_budget;
 use std::sync::Arc;
 
 #[test]
@@ -114,4 +115,18 @@ fn threads_meet_round_after_round() {
 fn debug() {
     let barrier = Barrier::new(2);
     assert_eq!(format!("{barrier:?}"), "Barrier { size: 2, arrived: 0 }");
+}
+
+#[test]
+fn it_consumes_budget_before_it_arrives() {
+    let barrier = Barrier::new(1);
+    with_full_budget(|| {
+        for _ in 0..128 {
+            assert!(polled(barrier.wait()).ready().is_leader());
+        }
+        let mut late = polled(barrier.wait());
+        late.pending();
+        assert_eq!(late.woken(), 1, "to be polled again, later");
+        assert!(with_full_budget(|| late.ready()).is_leader());
+    });
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::test_util::{polled, wait_until};
+use gmp_executor::coop::with_full_budget;
 use std::sync::Arc;
 
 #[test]
@@ -105,4 +106,17 @@ fn debug() {
         format!("{:?}", SetOnce::from(3)),
         "SetOnce { value: Some(3) }"
     );
+}
+
+#[test]
+fn it_consumes_budget_when_it_is_set() {
+    let cell = SetOnce::new_with(Some(7));
+    with_full_budget(|| {
+        for _ in 0..128 {
+            assert_eq!(polled(cell.wait()).ready(), &7);
+        }
+        let mut late = polled(cell.wait());
+        late.pending();
+        assert_eq!(with_full_budget(|| late.ready()), &7);
+    });
 }
