@@ -6,3 +6,6 @@ pub use gmp::*;
 
 #[cfg(feature = "macros")]
 pub use gmp::macros::under_tokio::{main, test};
+
+/// Empty, as tokio's: streams are in the crate `tokio-stream`.
+pub mod stream {}
