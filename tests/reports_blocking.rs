@@ -219,8 +219,8 @@ fn the_main_future_talks_to_a_task_without_system_calls() {
             });
         }
     });
-    // Now and then the P is given back, so that others get at it: a few calls in sixty trips.
-    assert!(calls.total() < 2 * TRIPS / 4, "{calls:?}");
+    // A few in all; but where the machine is busy, no P may be idle for a while. Four a trip otherwise.
+    assert!(calls.total() < 2 * TRIPS, "{calls:?}");
 }
 
 /// How long it takes `threads` threads to submit `jobs` empty blocking jobs in all, and the jobs to end.
