@@ -84,12 +84,14 @@ impl RestoreOnPending {
     }
 
     /// The operation completed: its unit of budget stays spent.
+    #[inline]
     pub fn made_progress(&self) {
         self.0.set(Budget::unconstrained());
     }
 }
 
 impl Drop for RestoreOnPending {
+    #[inline]
     fn drop(&mut self) {
         let budget = self.0.get();
         if budget != Budget::unconstrained() {

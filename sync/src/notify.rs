@@ -153,11 +153,13 @@ impl Notify {
     ///
     /// Dropping the future gives up its place in the queue. A notification that it was chosen for
     /// and has not seen goes on to the next.
+    #[inline]
     pub fn notified(&self) -> Notified<'_> {
         self.notified_for(WaitReason::Notified)
     }
 
     /// As [`notified`](Notify::notified), under another name in a dump of the tasks.
+    #[inline]
     pub(crate) fn notified_for(&self, reason: WaitReason) -> Notified<'_> {
         Notified {
             notify: self,
@@ -215,6 +217,7 @@ impl Notify {
     ///     task.await.unwrap();
     /// }
     /// ```
+    #[inline]
     pub fn notify_one(&self) {
         self.notify(Order::Oldest);
     }
@@ -227,9 +230,12 @@ impl Notify {
     }
 
     fn notify(&self, order: Order) {
-        if self.word.set_permit() {
-            return;
+        if !self.word.set_permit() {
+            self.notify_waiting(order);
         }
+    }
+
+    fn notify_waiting(&self, order: Order) {
         let mut waiters = self.waiters.lock();
         let waker = self.notify_locked(order, &mut waiters);
         drop(waiters);
@@ -454,6 +460,7 @@ impl Word {
     const CALL: usize = 0b100;
     const CALLS: usize = !(Self::CALL - 1);
 
+    #[inline]
     fn calls(&self) -> usize {
         // Acquire: pairs with `count_call`; who sees a call sees what its caller did before.
         self.0.load(Ordering::Acquire) & Self::CALLS

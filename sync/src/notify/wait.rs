@@ -34,6 +34,7 @@ enum Stage {
 }
 
 impl Wait {
+    #[inline]
     pub(super) fn new(calls: usize, reason: WaitReason) -> Self {
         Wait {
             node: Node::new(Waiter::new()),
@@ -70,6 +71,7 @@ impl Wait {
     }
 
     /// Says whether the future is notified; if not, it is linked and will wake `waker`.
+    #[inline]
     fn advance(&mut self, notify: &Notify, waker: Option<&Waker>) -> bool {
         match self.stage {
             Stage::Start => self.start(notify, waker),
@@ -78,6 +80,7 @@ impl Wait {
         }
     }
 
+    #[inline]
     fn start(&mut self, notify: &Notify, waker: Option<&Waker>) -> bool {
         let mut take = notify.word.take(self.calls);
         if let Take::Nothing = take {
@@ -161,10 +164,14 @@ impl Wait {
     }
 
     /// The future is dropped.
+    #[inline]
     fn leave(&mut self, notify: &Notify) {
-        if let Stage::Start | Stage::Done = self.stage {
-            return;
+        if let Stage::Waiting | Stage::Notified = self.stage {
+            self.give_up(notify);
         }
+    }
+
+    fn give_up(&mut self, notify: &Notify) {
         // Acquire: pairs with the Release in `Waiter::notify`.
         if self.node.value().notification(Ordering::Acquire) == Notification::All {
             return;
@@ -273,6 +280,7 @@ impl Future for Notified<'_> {
 }
 
 impl Drop for Notified<'_> {
+    #[inline]
     fn drop(&mut self) {
         self.wait.leave(self.notify);
     }
@@ -318,6 +326,7 @@ impl Future for OwnedNotified {
 }
 
 impl Drop for OwnedNotified {
+    #[inline]
     fn drop(&mut self) {
         self.wait.leave(&self.notify);
     }
