@@ -233,6 +233,7 @@ fn gmpmaxprocs_that_is_no_number_is_named() {
 
 const IN_ASYNC: &str = "Cannot drop a runtime in a context where blocking is not allowed";
 
+/// A56: a library's runtime is dropped on an error path, and nobody knows which one it was.
 #[test]
 fn a_runtime_dropped_inside_a_task_panics_and_says_what_to_do() {
     bounded(|| {
@@ -247,6 +248,7 @@ fn a_runtime_dropped_inside_a_task_panics_and_says_what_to_do() {
                 let text = support::message(&*error.into_panic());
                 assert_says(&text, IN_ASYNC);
                 assert_says(&text, "shutdown_background");
+                assert_says(&text, "built at tests/support/mod.rs:");
             } else {
                 panic!("no panic");
             }
@@ -260,6 +262,7 @@ fn a_runtime_dropped_inside_a_task_panics_and_says_what_to_do() {
     });
 }
 
+/// A56.
 #[test]
 fn a_runtime_dropped_by_the_main_future_or_by_its_own_task_panics_and_shuts_down() {
     bounded(|| {
@@ -284,6 +287,7 @@ fn a_runtime_dropped_by_the_main_future_or_by_its_own_task_panics_and_shuts_down
     });
 }
 
+/// A56: the ways that the message names.
 #[test]
 fn a_runtime_can_be_given_up_inside_a_task() {
     bounded(|| {

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::io;
+use std::panic::Location;
 use std::time::Duration;
 
 use crate::config::{Config, Flavor};
@@ -20,6 +21,7 @@ pub struct Runtime {
     handle: Handle,
     /// The shutdown has begun.
     down: bool,
+    built_at: &'static Location<'static>,
 }
 
 impl Runtime {
@@ -28,12 +30,14 @@ impl Runtime {
     /// # Errors
     ///
     /// When the operating system refuses a thread.
+    #[track_caller]
     pub fn new(config: Config) -> io::Result<Runtime> {
         assert!(config.procs > 0, "Worker threads cannot be set to 0");
         let handle = Handle::build(config);
         let runtime = Runtime {
             handle,
             down: false,
+            built_at: Location::caller(),
         };
         let scheduler = runtime.handle.scheduler();
         let debug = &scheduler.config.debug;
@@ -133,7 +137,9 @@ impl Runtime {
                 std::thread::panicking(),
                 "Cannot drop a runtime in a context where blocking is not allowed. This happens \
                  when a runtime is dropped from within an asynchronous context. Use \
-                 `shutdown_background`, or drop it on a thread of `spawn_blocking`."
+                 `shutdown_background`, or drop it on a thread of `spawn_blocking`. The runtime was \
+                 built at {}.",
+                self.built_at
             );
             return;
         }
