@@ -433,7 +433,7 @@ impl M {
                 return Some(g);
             }
             // The slice is over: behind everything that waits.
-            self.push_tail(g);
+            self.push_told(g);
         }
         self.slice_ends_if(true);
         let g = self.queue().pop();
@@ -522,7 +522,7 @@ impl M {
             self.scheduler.inject(g);
         } else {
             self.yields.set(self.yields.get() + 1);
-            self.push_tail(g);
+            self.push_yielded(g);
         }
         self.record.tenure.leave();
     }
@@ -535,13 +535,31 @@ impl M {
         } else {
             Some(g)
         };
-        let Some(behind) = behind else { return };
-        let len = self.queue().len();
-        self.push_tail(behind);
-        // A queue that was not empty was submitted when it became so: since then somebody has been
-        // woken for it and passes the search on as long as there is work, or no P was idle; and a
-        // P goes idle only after it has searched, or while somebody else does.
-        if len == 0 || len >= LOCAL_CAPACITY {
+        if let Some(behind) = behind {
+            self.push_told(behind);
+        }
+    }
+
+    /// Appends a G that yielded. One that is alone on its P is about to go on here: nobody is told.
+    #[inline]
+    fn push_yielded(&self, g: G) {
+        if self.has_queued() {
+            return self.push_told(g);
+        }
+        self.p().told.store(false, Ordering::Relaxed);
+        self.push_tail(g);
+    }
+
+    /// Appends to the P's queue, and sees to it that an idle P helps.
+    #[inline]
+    fn push_told(&self, g: G) {
+        let (p, len) = (self.p(), self.queue().len());
+        self.push_tail(g);
+        // Of what is in a queue one is told once: since then somebody has been woken for it and passes the
+        // search on as long as there is work, or no P was idle; and a P goes idle only after it has
+        // searched, or while somebody else does.
+        if len == 0 || len >= LOCAL_CAPACITY || !p.told.load(Ordering::Relaxed) {
+            p.told.store(true, Ordering::Relaxed);
             self.scheduler.submit();
         }
     }

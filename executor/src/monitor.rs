@@ -310,7 +310,9 @@ impl Watch {
         if (stands && ran) || state.queue.len() > 1 {
             scheduler.rescues.fetch_add(1, Ordering::Relaxed);
             if scheduler.config.debug.rescue_fatal {
-                eprintln!(
+                // Not `eprintln`, which the test harness would swallow.
+                let _ = writeln!(
+                    std::io::stderr(),
                     "gmp: rescue: {} Gs queued on P{p} beside an idle P",
                     state.queue.len()
                 );

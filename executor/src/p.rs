@@ -29,6 +29,8 @@ pub(crate) struct P {
     pub(crate) slow_poll: AtomicU32,
     /// The monitor saw the slice last too long: the next runnext goes to the tail.
     pub(crate) end_slice: AtomicBool,
+    /// Somebody has been told of what is in the queue, unless the queue is empty. Written by the holder alone.
+    pub(crate) told: AtomicBool,
     /// The last look around took a G of the global queue. Of the P and not of its M, which may lose the P
     /// at each such G. Written by the holder alone.
     pub(crate) had_global_turn: AtomicBool,
@@ -91,6 +93,7 @@ impl P {
             schedtick: AtomicU32::new(0),
             slow_poll: AtomicU32::new(0),
             end_slice: AtomicBool::new(false),
+            told: AtomicBool::new(false),
             had_global_turn: AtomicBool::new(false),
             location: AtomicPtr::new(ptr::null_mut()),
             holder: Mutex::new(Holder::default()),
