@@ -45,7 +45,7 @@ pub trait ToSocketAddrs: ToSocketAddrsPriv {}
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```
 /// # #[gmp::main]
 /// # async fn main() -> std::io::Result<()> {
 /// for addr in gmp::net::lookup_host("localhost:3000").await? {

@@ -37,7 +37,7 @@ const BOTH: Interest = Interest::READABLE.add(Interest::WRITABLE);
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```
 /// use std::io::{self, Read};
 /// use std::os::unix::net::UnixStream;
 ///

@@ -40,7 +40,7 @@ const RECEIVE: Interest = Interest::READABLE.add(Interest::ERROR);
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```
 /// use gmp::net::UdpSocket;
 ///
 /// # #[gmp::main]

@@ -28,7 +28,7 @@ const BACKLOG: i32 = 1024;
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```no_run
 /// use gmp::net::TcpListener;
 ///
 /// #[gmp::main]

@@ -16,7 +16,7 @@ use crate::tcp::{TcpListener, TcpStream};
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```no_run
 /// use gmp::net::TcpSocket;
 ///
 /// #[gmp::main]

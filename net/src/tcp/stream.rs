@@ -32,7 +32,7 @@ use crate::tcp::split_owned::{self, OwnedReadHalf, OwnedWriteHalf};
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```no_run
 /// use gmp::io::{AsyncReadExt, AsyncWriteExt};
 /// use gmp::net::TcpStream;
 ///

@@ -23,7 +23,7 @@ const BACKLOG_MAX: i32 = -1;
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```no_run
 /// use gmp::io::AsyncWriteExt;
 /// use gmp::net::UnixListener;
 ///

@@ -18,7 +18,7 @@ use crate::sys::nonblocking_socket;
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```no_run
 /// use gmp::net::UnixSocket;
 ///
 /// # #[gmp::main]

@@ -31,7 +31,7 @@ use crate::{Interest, Ready};
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```no_run
 /// use gmp::io::{AsyncReadExt, AsyncWriteExt};
 /// use gmp::net::UnixStream;
 ///

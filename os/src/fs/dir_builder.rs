@@ -12,7 +12,7 @@ use crate::blocking::asyncify;
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```no_run
 /// # #[gmp::main] async fn main() -> std::io::Result<()> {
 /// gmp::fs::DirBuilder::new()
 ///     .recursive(true)

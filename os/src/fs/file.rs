@@ -60,7 +60,7 @@ use crate::buf::Buf;
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```no_run
 /// # #[gmp::main] async fn main() -> std::io::Result<()> {
 /// use gmp::fs::File;
 /// use gmp::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt, SeekFrom};

@@ -23,7 +23,7 @@
 //!
 //! # Examples
 //!
-//! ```ignore
+//! ```no_run
 //! use gmp::fs::File;
 //! use gmp::io::{AsyncReadExt, AsyncWriteExt};
 //!

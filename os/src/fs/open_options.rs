@@ -13,7 +13,7 @@ use crate::blocking::asyncify;
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```no_run
 /// # #[gmp::main] async fn main() -> std::io::Result<()> {
 /// use gmp::fs::OpenOptions;
 ///

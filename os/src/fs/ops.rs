@@ -92,7 +92,7 @@ pub async fn metadata(path: impl AsRef<Path>) -> io::Result<Metadata> {
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```no_run
 /// # #[gmp::main] async fn main() -> std::io::Result<()> {
 /// let certificate: Vec<u8> = gmp::fs::read("server.pem").await?;
 /// # Ok(()) }

@@ -28,7 +28,7 @@ const CHUNK_SIZE: usize = 32;
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```no_run
 /// # #[gmp::main] async fn main() -> std::io::Result<()> {
 /// let mut entries = gmp::fs::read_dir(".").await?;
 /// while let Some(entry) = entries.next_entry().await? {

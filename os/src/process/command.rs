@@ -21,7 +21,7 @@ use super::reaper::Reaper;
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```no_run
 /// # #[gmp::main] async fn main() -> std::io::Result<()> {
 /// let output = gmp::process::Command::new("git").args(["rev-parse", "HEAD"]).output().await?;
 /// if output.status.success() {

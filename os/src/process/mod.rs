@@ -21,7 +21,7 @@
 //!
 //! # Examples
 //!
-//! ```ignore
+//! ```no_run
 //! use std::process::Stdio;
 //! use gmp::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 //! use gmp::process::Command;

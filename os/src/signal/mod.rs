@@ -11,7 +11,7 @@
 //! somebody listens again. A program whose shutdown may take long listens twice, and lets the
 //! second one be the end:
 //!
-//! ```ignore
+//! ```no_run
 //! #[gmp::main]
 //! async fn main() -> std::io::Result<()> {
 //!     gmp::signal::ctrl_c().await?;
@@ -56,7 +56,7 @@ use std::io;
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```no_run
 /// # #[gmp::main] async fn main() -> std::io::Result<()> {
 /// println!("press Ctrl-C to leave");
 /// gmp::signal::ctrl_c().await?;

@@ -99,7 +99,7 @@ impl From<SignalKind> for c_int {
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```no_run
 /// # #[gmp::main] async fn main() -> std::io::Result<()> {
 /// use gmp::signal::unix::{SignalKind, signal};
 ///
@@ -148,7 +148,7 @@ impl Signal {
     ///
     /// # Examples
     ///
-    /// ```ignore
+    /// ```no_run
     /// use std::pin::Pin;
     /// use std::task::{Context, Poll};
     /// use gmp::signal::unix::Signal;

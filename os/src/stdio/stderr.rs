@@ -30,7 +30,7 @@ pub struct Stderr {
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```no_run
 /// # #[gmp::main] async fn main() -> std::io::Result<()> {
 /// use gmp::io::AsyncWriteExt;
 ///

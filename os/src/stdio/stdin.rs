@@ -32,7 +32,7 @@ pub struct Stdin {
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```no_run
 /// # #[gmp::main] async fn main() -> std::io::Result<()> {
 /// use gmp::io::{AsyncBufReadExt, BufReader};
 ///

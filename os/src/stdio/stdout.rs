@@ -31,7 +31,7 @@ pub struct Stdout {
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```no_run
 /// # #[gmp::main] async fn main() -> std::io::Result<()> {
 /// use gmp::io::AsyncWriteExt;
 ///

@@ -32,7 +32,7 @@ use crate::{Interest, Ready};
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```
 /// use gmp::net::UnixDatagram;
 ///
 /// # #[gmp::main]

@@ -33,7 +33,7 @@ pub use self::sender::Sender;
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```no_run
 /// use gmp::io::{AsyncReadExt, AsyncWriteExt};
 /// use gmp::net::unix::pipe;
 ///

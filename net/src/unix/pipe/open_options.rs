@@ -13,7 +13,7 @@ use super::{Receiver, Sender, check_is_pipe};
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```no_run
 /// use gmp::net::unix::pipe;
 ///
 /// # #[gmp::main]
