@@ -193,7 +193,7 @@ fn the_main_future_talks_to_a_task_without_system_calls() {
     use support::syscalls::{in_traced_child, mark};
     const TRIPS: u64 = 5_000;
     let test = "the_main_future_talks_to_a_task_without_system_calls";
-    let calls = in_traced_child(test, || {
+    let Some(calls) = in_traced_child(test, || {
         for runtime in [runtime(2), current_thread()] {
             runtime.block_on(async {
                 let (requests, mut incoming) =
@@ -218,7 +218,9 @@ fn the_main_future_talks_to_a_task_without_system_calls() {
                 mark();
             });
         }
-    });
+    }) else {
+        return;
+    };
     // A few in all; but where the machine is busy, no P may be idle for a while. Four a trip otherwise.
     assert!(calls.total() < 2 * TRIPS, "{calls:?}");
 }

@@ -37,10 +37,11 @@ pub(crate) fn mark() {
 }
 
 /// In the child runs `body`; in the parent returns what the child called between its marks. `test` is the
-/// full name of the test that calls.
+/// full name of the test that calls. `None`, and a word on standard error, where tracing is forbidden, as in
+/// some containers.
 #[track_caller]
 #[expect(clippy::zombie_processes, reason = "`follow` waits for it")]
-pub(crate) fn in_traced_child(test: &str, body: impl FnOnce()) -> Calls {
+pub(crate) fn in_traced_child(test: &str, body: impl FnOnce()) -> Option<Calls> {
     if child::is_child() {
         child::run_body(body);
     }
@@ -52,7 +53,13 @@ pub(crate) fn in_traced_child(test: &str, body: impl FnOnce()) -> Calls {
     };
     // SAFETY: between fork and exec the closure makes one system call, and allocates nothing.
     unsafe { command.pre_exec(trace_me) };
-    let mut child = command.spawn().expect("the test's own binary");
+    let mut child = match command.spawn() {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            eprintln!("{test}: system calls cannot be counted here: {error}");
+            return None;
+        }
+        child => child.expect("the test's own binary"),
+    };
     let mut stdout = child.stdout.take().expect("a pipe");
     let mut stderr = child.stderr.take().expect("a pipe");
     let output = thread::spawn(move || {
@@ -69,7 +76,7 @@ pub(crate) fn in_traced_child(test: &str, body: impl FnOnce()) -> Calls {
     let (output, errors) = (output.join().unwrap(), errors.join().unwrap());
     assert!(output.contains("running 1 test"), "no test is named {test}");
     assert_eq!(status, 0, "{output}\n{errors}");
-    calls
+    Some(calls)
 }
 
 fn ptrace(request: libc::c_uint, pid: i32, address: usize, data: usize) -> i64 {
