@@ -201,10 +201,11 @@ macro_rules! tokio_like {
                 })
             }
 
-            pub fn timers() -> f64 {
+            /// Timeouts of a server: each of `tasks` makes timers that do not fire.
+            pub fn timers(tasks: u64) -> f64 {
                 const TIMERS: u64 = 100_000;
-                in_task(TIMERS, || async {
-                    for _ in 0..TIMERS {
+                async fn make(timers: u64) {
+                    for _ in 0..timers {
                         let sleep = $rt::time::sleep(Duration::from_secs(10));
                         let mut sleep = std::pin::pin!(sleep);
                         std::future::poll_fn(|cx| {
@@ -212,6 +213,14 @@ macro_rules! tokio_like {
                             std::task::Poll::Ready(())
                         })
                         .await;
+                    }
+                }
+                in_task(TIMERS, move || async move {
+                    let tasks: Vec<_> = (0..tasks)
+                        .map(|_| $rt::spawn(make(TIMERS / tasks)))
+                        .collect();
+                    for task in tasks {
+                        task.await.expect("a task");
                     }
                 })
             }
@@ -427,7 +436,9 @@ fn main() {
         )
         .beside_go("skynet"),
         workload!("blocking jobs", "ns", blocking(), on_smol::blocking),
-        workload!("timers made, polled, dropped", "ns", timers()).beside_go("timers"),
+        workload!("timers made and dropped, 100 tasks", "ns", timers(100))
+            .beside_go("timers, 100 tasks"),
+        workload!("timers made and dropped, 1 task", "ns", timers(1)).beside_go("timers, 1 task"),
         workload!("mutex, 100 tasks", "ns", mutex()).beside_go("mutex"),
         retake(
             "retake, spawn and join",

@@ -15,19 +15,20 @@ import (
 
 // A pass does as many operations as it returns.
 var workloads = map[string]func() int{
-	"spawn and join":          spawnJoin,
-	"yield":                   yields,
-	"oneshots, 1000 pairs":    func() int { return oneshots(1000) },
-	"oneshots, 1 pair":        func() int { return oneshots(1) },
-	"channels, 1000 pairs":    func() int { return channels(1000) },
-	"channels, 1 pair":        func() int { return channels(1) },
-	"chained spawn":           chainedSpawn,
-	"skynet":                  skynet,
-	"timers":                  timers,
-	"mutex":                   mutex,
-	"TCP echo, 64":            func() int { return tcpEcho(64) },
-	"TCP echo, 8":             func() int { return tcpEcho(8) },
-	"TCP echo, 1":             func() int { return tcpEcho(1) },
+	"spawn and join":       spawnJoin,
+	"yield":                yields,
+	"oneshots, 1000 pairs": func() int { return oneshots(1000) },
+	"oneshots, 1 pair":     func() int { return oneshots(1) },
+	"channels, 1000 pairs": func() int { return channels(1000) },
+	"channels, 1 pair":     func() int { return channels(1) },
+	"chained spawn":        chainedSpawn,
+	"skynet":               skynet,
+	"timers, 100 tasks":    func() int { return timers(100) },
+	"timers, 1 task":       func() int { return timers(1) },
+	"mutex":                mutex,
+	"TCP echo, 64":         func() int { return tcpEcho(64) },
+	"TCP echo, 8":          func() int { return tcpEcho(8) },
+	"TCP echo, 1":          func() int { return tcpEcho(1) },
 }
 
 func main() {
@@ -155,10 +156,10 @@ func skynet() int {
 	return 1_000_000
 }
 
-func timers() int {
+func timers(tasks int) int {
 	const made = 100_000
-	parallel(1, func() {
-		for range made {
+	parallel(tasks, func() {
+		for range made / tasks {
 			timer := time.NewTimer(10 * time.Second)
 			select {
 			case <-timer.C:

@@ -543,33 +543,35 @@ impl M {
     /// Appends a G that yielded. One that is alone on its P is about to go on here: nobody is told.
     #[inline]
     fn push_yielded(&self, g: G) {
-        if self.has_queued() {
-            return self.push_told(g);
+        let len = self.queue().len();
+        if len == 0 && self.p().runnext.is_empty() {
+            self.p().told.store(false, Ordering::Relaxed);
+            self.queue().push(g);
+        } else {
+            self.push_to(len, g);
         }
-        self.p().told.store(false, Ordering::Relaxed);
-        self.push_tail(g);
     }
 
     /// Appends to the P's queue, and sees to it that an idle P helps.
-    #[inline]
     fn push_told(&self, g: G) {
-        let (p, len) = (self.p(), self.queue().len());
-        self.push_tail(g);
-        // Of what is in a queue one is told once: since then somebody has been woken for it and passes the
-        // search on as long as there is work, or no P was idle; and a P goes idle only after it has
-        // searched, or while somebody else does.
-        if len == 0 || len >= LOCAL_CAPACITY || !p.told.load(Ordering::Relaxed) {
-            p.told.store(true, Ordering::Relaxed);
-            self.scheduler.submit();
-        }
+        self.push_to(self.queue().len(), g);
     }
 
-    /// Appends to the P's queue; a full queue sheds half of itself to the global one.
-    fn push_tail(&self, g: G) {
-        if self.queue().len() < LOCAL_CAPACITY {
+    /// Appends to the P's queue of `len` Gs; a full queue sheds half of itself to the global one.
+    #[inline]
+    fn push_to(&self, len: usize, g: G) {
+        if len < LOCAL_CAPACITY {
             self.queue().push(g);
         } else {
             self.overflow(g);
+        }
+        // Of what is in a queue one is told once: since then somebody has been woken for it and passes the
+        // search on as long as there is work, or no P was idle; and a P goes idle only after it has
+        // searched, or while somebody else does.
+        let told = &self.p().told;
+        if len == 0 || len >= LOCAL_CAPACITY || !told.load(Ordering::Relaxed) {
+            told.store(true, Ordering::Relaxed);
+            self.scheduler.submit();
         }
     }
 
