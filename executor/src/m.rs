@@ -39,6 +39,12 @@ use crate::task::{G, Sweep};
 /// How many times in a row the runnext is preferred to the queue.
 const HANDOVERS_MAX: u32 = 16;
 
+/// So few Gs that netpoll or timers have readied are mostly done sooner than another thread is awake.
+const FEW: usize = 16;
+
+/// How long they may take before an idle P is to help.
+const DONE_WITHIN: Duration = Duration::from_micros(50);
+
 const NO_P: usize = usize::MAX;
 
 /// What others may know of an M.
@@ -82,6 +88,8 @@ pub(crate) struct M {
     batch: RefCell<Vec<G>>,
     /// How many Gs in a row came out of runnext.
     handovers: Cell<u32>,
+    /// When Gs were queued of which nobody was told.
+    untold_since: Cell<Instant>,
     /// The idle P from whose poller this M took something to do when it ran dry the last time.
     talks_to: Cell<usize>,
     /// How many Gs in a row yielded.
@@ -134,6 +142,7 @@ impl M {
             batching: Cell::new(false),
             batch: RefCell::new(Vec::new()),
             handovers: Cell::new(0),
+            untold_since: Cell::new(Instant::now()),
             talks_to: Cell::new(NO_P),
             yields: Cell::new(0),
             sweep: Sweep::new(),
@@ -294,8 +303,10 @@ impl M {
     pub(crate) fn execute(&self, g: G) -> Entry {
         if self.spinning.take() {
             self.scheduler.idle.found_work();
-            // Others may have seen this M spin and woken nobody.
-            if self.scheduler.has_work() {
+            // Others may have seen this M spin and woken nobody. Its own queue may hold what nobody is to be
+            // told of yet.
+            let own = (!self.p().told.load(Ordering::Relaxed)).then(|| self.p.get());
+            if self.scheduler.has_work_but_of(own) {
                 self.scheduler.submit();
             }
         }
@@ -437,6 +448,9 @@ impl M {
         }
         self.slice_ends_if(true);
         let g = self.queue().pop();
+        if !p.told.load(Ordering::Relaxed) {
+            self.tell_if_late();
+        }
         // Everything in the queue has yielded: netpoll and timers come before the next round.
         if g.is_some() && self.yields.get() > self.queue().len() {
             self.yields.set(0);
@@ -472,7 +486,9 @@ impl M {
         self.flush_batch();
     }
 
-    /// Puts the Gs that netpoll and timers readied behind what is queued.
+    /// Puts the Gs that netpoll and timers readied behind what is queued. Of a few that have the P to
+    /// themselves nobody is told for now: another thread would take a core from whoever uses it, the client of
+    /// a server on the same machine for example, for work that is done before it has woken up.
     fn flush_batch(&self) {
         let mut batch = self.batch.borrow_mut();
         if batch.is_empty() {
@@ -484,14 +500,29 @@ impl M {
             debug_assert!(none.is_none(), "only the holder fills runnext");
             return;
         }
-        let room = LOCAL_CAPACITY.saturating_sub(self.queue().len());
+        let len = self.queue().len();
+        let untold = len == 0 && batch.len() <= FEW && self.scheduler.procs() > 1;
+        let room = LOCAL_CAPACITY.saturating_sub(len);
         let mut batch = batch.drain(..);
         batch.by_ref().take(room).for_each(|g| self.queue().push(g));
         if batch.len() != 0 {
             bump(&self.p().stats.overflows, batch.len() as u64);
             self.scheduler.global.push_batch(batch);
         }
-        self.scheduler.submit();
+        self.p().told.store(!untold, Ordering::Relaxed);
+        if untold {
+            self.untold_since.set(Instant::now());
+        } else {
+            self.scheduler.submit();
+        }
+    }
+
+    /// What netpoll and timers readied is not done yet: an idle P is to help.
+    fn tell_if_late(&self) {
+        if !self.queue().is_empty() && self.untold_since.get().elapsed() >= DONE_WITHIN {
+            self.p().told.store(true, Ordering::Relaxed);
+            self.scheduler.submit();
+        }
     }
 
     /// The runtime is closing: what is left anywhere is run here, which drops it.

@@ -268,7 +268,7 @@ impl Watch {
             return moved;
         }
         // Before the ticks are noted down.
-        self.look_for_stranded(p, state, now);
+        self.look_for_stranded(p, state, now, moved);
         self.look_at_slice(p, state, now);
         if !moved {
             self.look_at_slow_poll(p, state, now);
@@ -289,11 +289,19 @@ impl Watch {
     }
 
     /// Queued work beside an idle P, twice in a row, with nobody on the way.
-    fn look_for_stranded(&mut self, p: usize, state: &P, now: Instant) {
+    fn look_for_stranded(&mut self, p: usize, state: &P, now: Instant, moved: bool) {
         let scheduler = &self.scheduler;
         let look = &mut self.looks[p];
         if state.queue.is_empty() || scheduler.idle.count() == 0 || scheduler.idle.spinning() > 0 {
             look.stranded = None;
+            return;
+        }
+        if !state.told.load(Ordering::Relaxed) {
+            // Not a rescue: the M tells of these itself, when the poll that keeps it from that is over.
+            look.stranded = None;
+            if !moved || state.queue.len() > 1 {
+                scheduler.submit();
+            }
             return;
         }
         let cpu = state.holder().and_then(|record| record.cpu_clock.now());

@@ -29,7 +29,8 @@ pub(crate) struct P {
     pub(crate) slow_poll: AtomicU32,
     /// The monitor saw the slice last too long: the next runnext goes to the tail.
     pub(crate) end_slice: AtomicBool,
-    /// Somebody has been told of what is in the queue, unless the queue is empty. Written by the holder alone.
+    /// Somebody has been told of what is in the queue, unless the queue is empty. Not of a G that yielded alone,
+    /// nor of a few that netpoll or timers have just readied. Written by the holder alone.
     pub(crate) told: AtomicBool,
     /// The last look around took a G of the global queue. Of the P and not of its M, which may lose the P
     /// at each such G. Written by the holder alone.

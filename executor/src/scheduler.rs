@@ -162,7 +162,13 @@ impl Scheduler {
 
     /// Whether there is something that a searching M could run.
     pub(crate) fn has_work(&self) -> bool {
-        !self.global.is_empty() || self.ps.iter().any(|p| p.has_stealable())
+        self.has_work_but_of(None)
+    }
+
+    /// Whether there is work, beside that of one P.
+    pub(crate) fn has_work_but_of(&self, own: Option<usize>) -> bool {
+        let has = |(p, state): (usize, &CachePadded<P>)| Some(p) != own && state.has_stealable();
+        !self.global.is_empty() || self.ps.iter().enumerate().any(has)
     }
 
     /// Breaks the wait of P `p`'s watcher, if it waits, so that it looks at its timers again.
