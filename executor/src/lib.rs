@@ -86,6 +86,7 @@ pub mod loom;
 mod m;
 mod metrics;
 mod monitor;
+mod oversleep;
 mod ownership;
 mod p;
 mod park;

@@ -3,12 +3,13 @@
 use std::panic::Location;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
 use crate::m::Record;
+use crate::oversleep::SleepsUntil;
 use crate::queue::LocalQueue;
 use crate::runnext::RunNext;
 use crate::task::G;
@@ -40,9 +41,8 @@ pub(crate) struct P {
     /// The M that holds the P, or watches it while the P is idle; and the one that watches while a
     /// thread in `block_on` has borrowed it.
     holder: Mutex<Holder>,
-    /// Until when the M that waits on behalf of the P sleeps, in nanoseconds since the scheduler started.
-    /// Written by that M. It tells a borrower whether a timer has to wake it.
-    sleeps_until: AtomicU64,
+    /// Until when the M that waits on behalf of the P sleeps.
+    pub(crate) sleeps_until: SleepsUntil,
     pub(crate) stats: Stats,
 }
 
@@ -98,28 +98,9 @@ impl P {
             had_global_turn: AtomicBool::new(false),
             location: AtomicPtr::new(ptr::null_mut()),
             holder: Mutex::new(Holder::default()),
-            sleeps_until: AtomicU64::new(u64::MAX),
+            sleeps_until: SleepsUntil::new(),
             stats: Stats::default(),
         }
-    }
-
-    /// The M that waits on behalf of the P is about to look until when it may sleep.
-    pub(crate) fn sleep_begins(&self) {
-        self.sleeps_until.store(u64::MAX, Ordering::Relaxed);
-        // Pairs with the fence in `Scheduler::oversleeps`: either the M sees the timer, or whoever looks
-        // whether the M sleeps too long sees that nothing is known of that.
-        fence(Ordering::SeqCst);
-    }
-
-    /// It has looked. The time is counted from the scheduler's start.
-    pub(crate) fn sleep_ends_at(&self, time: Duration) {
-        let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        self.sleeps_until.store(ns, Ordering::Relaxed);
-    }
-
-    /// Until when the M sleeps at most, or the end of time when it has not looked yet.
-    pub(crate) fn sleeps_until(&self) -> Duration {
-        Duration::from_nanos(self.sleeps_until.load(Ordering::Relaxed))
     }
 
     /// A poll of a task spawned at `location` begins. Holder only.

@@ -129,16 +129,18 @@ impl Scheduler {
     }
 
     /// Whether the watcher of P `p` sleeps beyond the P's next timer: the borrower may have started that, or
-    /// anybody who saw that the P was not idle. After the idle bit was set, with a fence between.
+    /// anybody who saw that the P was not idle. After the idle bit was set.
     fn oversleeps(&self, p: usize) -> bool {
-        let timeout = self.timers().and_then(|timers| timers.park_timeout(p));
-        // Pairs with the fence in `P::sleep_begins`. The watcher may have slept and looked several times
-        // meanwhile, so what it slept until when the P was borrowed tells nothing.
-        fence(Ordering::SeqCst);
-        timeout.is_some_and(|timeout| {
-            let next = self.started.elapsed().saturating_add(timeout);
-            next.saturating_add(CLOCK_SLACK) < self.ps[p].sleeps_until()
+        self.ps[p].sleeps_until.is_beyond(|| {
+            let timeout = self.timers()?.park_timeout(p)?;
+            Some(self.ns_after(timeout.saturating_add(CLOCK_SLACK)))
         })
+    }
+
+    /// The time `timeout` from now, in nanoseconds since the scheduler started.
+    pub(crate) fn ns_after(&self, timeout: Duration) -> u64 {
+        let time = self.started.elapsed().saturating_add(timeout);
+        u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
     }
 
     /// Queues a G that was readied by a thread that holds no P of this runtime.

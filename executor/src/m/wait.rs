@@ -86,11 +86,11 @@ impl M {
         if scheduler.is_closing() {
             return;
         }
-        scheduler.ps[p].sleep_begins();
-        let mut timeout = scheduler.timers().and_then(|timers| timers.park_timeout(p));
-        if let Some(timeout) = timeout {
-            scheduler.ps[p].sleep_ends_at(scheduler.started.elapsed().saturating_add(timeout));
-        }
+        let mut timeout = None;
+        scheduler.ps[p].sleeps_until.watcher_looks(|| {
+            timeout = scheduler.timers()?.park_timeout(p);
+            Some(scheduler.ns_after(timeout?))
+        });
         if scheduler.pool.is_refused() && !scheduler.is_multi_thread() {
             timeout = Some(timeout.map_or(TRY_AGAIN_AFTER, |timeout| timeout.min(TRY_AGAIN_AFTER)));
         }
