@@ -133,14 +133,9 @@ impl Runtime {
         }
         if context::entered() != Entered::No {
             // Never a panic within a panic: that would abort.
-            assert!(
-                std::thread::panicking(),
-                "Cannot drop a runtime in a context where blocking is not allowed. This happens \
-                 when a runtime is dropped from within an asynchronous context. Use \
-                 `shutdown_background`, or drop it on a thread of `spawn_blocking`. The runtime was \
-                 built at {}.",
-                self.built_at
-            );
+            if !std::thread::panicking() {
+                self.refuse_to_wait();
+            }
             return;
         }
         let scheduler = self.handle.scheduler();
@@ -152,6 +147,20 @@ impl Runtime {
                 scheduler.pool.wait(None);
             }
         }
+    }
+
+    #[cold]
+    #[track_caller]
+    fn refuse_to_wait(&self) -> ! {
+        let message = format!(
+            "Cannot drop a runtime in a context where blocking is not allowed. This happens when a runtime is \
+             dropped from within an asynchronous context. Use `shutdown_background`, or drop it on a thread of \
+             `spawn_blocking`. The runtime was built at {}.",
+            self.built_at
+        );
+        // In tokio the payload is a `&'static str`, and there is code that expects one. What is leaked is once a
+        // bug in the program.
+        std::panic::panic_any(&*message.leak());
     }
 }
 
