@@ -40,7 +40,6 @@ pub(crate) fn mark() {
 /// full name of the test that calls. `None`, and a word on standard error, where tracing is forbidden, as in
 /// some containers.
 #[track_caller]
-#[expect(clippy::zombie_processes, reason = "`follow` waits for it")]
 pub(crate) fn in_traced_child(test: &str, body: impl FnOnce()) -> Option<Calls> {
     if child::is_child() {
         child::run_body(body);
