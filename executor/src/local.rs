@@ -41,6 +41,7 @@ const REMOTE_INTERVAL: usize = 31;
 
 /// The part of a set that wakers reach.
 pub(crate) struct LocalShared {
+    id: RuntimeId,
     /// Names the set's thread.
     thread: usize,
     local: UnsafeCell<Local>,
@@ -64,6 +65,7 @@ unsafe impl Sync for LocalShared {}
 impl LocalShared {
     fn new() -> LocalShared {
         LocalShared {
+            id: RuntimeId::next(),
             thread: context::thread_token(),
             local: UnsafeCell::new(Local {
                 queue: VecDeque::new(),
@@ -289,7 +291,6 @@ where
 pub struct LocalSet {
     shard: Arc<Shard>,
     shared: Arc<LocalShared>,
-    id: RuntimeId,
     /// Neither `Send` nor `Sync`: the tasks belong to this thread.
     marker: PhantomData<Rc<()>>,
 }
@@ -322,7 +323,6 @@ impl LocalSet {
         LocalSet {
             shard: Shard::new(Target::Local(shared.clone())),
             shared,
-            id: RuntimeId::next(),
             marker: PhantomData,
         }
     }
@@ -371,7 +371,7 @@ impl LocalSet {
 
     /// Tells sets apart, from one another and from runtimes.
     pub fn id(&self) -> RuntimeId {
-        self.id
+        self.shared.id
     }
 }
 
@@ -403,7 +403,7 @@ impl Default for LocalSet {
 impl fmt::Debug for LocalSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LocalSet")
-            .field("id", &self.id)
+            .field("id", &self.shared.id)
             .finish_non_exhaustive()
     }
 }

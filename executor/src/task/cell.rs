@@ -24,6 +24,9 @@ pub(crate) struct Header {
     pub(super) state: State,
     vtable: &'static VTable,
     meta: Meta,
+    /// Which waker is in the join slot, as long as JOIN_WAKER is set; the slot itself may be the M's then. The
+    /// handle's alone.
+    registered: UnsafeCell<Option<WakerIdentity>>,
 }
 
 /// What depends on the future's type.
@@ -52,6 +55,9 @@ enum Stage<F: Future> {
     Output(Result<F::Output, JoinError>),
     Gone,
 }
+
+/// What makes a waker wake the same as another, as long as either lives.
+pub(super) type WakerIdentity = (*const (), &'static RawWakerVTable);
 
 /// Futures beyond this size are boxed before they are moved for the first time, so that a spawn
 /// takes little of the caller's stack (tokio's limit).
@@ -85,6 +91,7 @@ pub(crate) unsafe fn new_g<F: Future>(spec: Spawn<'_>, future: F) -> (G, JoinHan
             state: State::new(),
             vtable: const { &VTable::of::<F>() },
             meta: Meta::new(spec.owner, spec.id, spec.location, spec.name, spec.kind),
+            registered: UnsafeCell::new(None),
         },
         stage: UnsafeCell::new(Stage::Future(future)),
         join_waker: UnsafeCell::new(None),
@@ -292,6 +299,20 @@ pub(super) unsafe fn join_waker_slot<'a>(header: NonNull<Header>) -> &'a mut Opt
     let slot = unsafe { slot.as_ref() };
     // SAFETY: rule 3.
     unsafe { &mut *slot.get() }
+}
+
+/// Which waker the handle has left in the slot.
+///
+/// # Safety
+///
+/// The caller is the handle, for as long as the reference lives.
+pub(super) unsafe fn registered_waker<'a>(
+    header: NonNull<Header>,
+) -> &'a mut Option<WakerIdentity> {
+    // SAFETY: the handle has a reference.
+    let task = unsafe { header.as_ref() };
+    // SAFETY: the field is the handle's alone.
+    unsafe { &mut *task.registered.get() }
 }
 
 /// Takes the output out, as the handle.

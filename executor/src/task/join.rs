@@ -5,7 +5,7 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::ptr::NonNull;
-use std::task::{Context, Poll, RawWakerVTable, Waker, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use super::cell::{self, Header};
 use super::{AbortHandle, Id, JoinError};
@@ -27,8 +27,6 @@ use crate::wait::{self, WaitReason};
 pub struct JoinHandle<T> {
     /// A reference to a task whose output is a `T`.
     header: NonNull<Header>,
-    /// Which waker is in the slot, as long as JOIN_WAKER is set. The slot itself may be the M's.
-    registered: Option<(*const (), &'static RawWakerVTable)>,
     marker: PhantomData<T>,
 }
 
@@ -47,7 +45,6 @@ impl<T> JoinHandle<T> {
     pub(super) fn new(header: NonNull<Header>) -> Self {
         JoinHandle {
             header,
-            registered: None,
             marker: PhantomData,
         }
     }
@@ -84,10 +81,12 @@ impl<T> JoinHandle<T> {
     /// Leaves the waker for the task's end; `false` if it has ended.
     fn register(&mut self, waker: &Waker) -> bool {
         let identity = Some((waker.data(), waker.vtable()));
+        // SAFETY: this is the handle, and by `&mut`.
+        let registered = unsafe { cell::registered_waker(self.header) };
         let state = &self.task().state;
         if state.has_join_waker() {
             // The waker in the slot keeps its data alive, so the same identity is the same waker.
-            if self.registered == identity {
+            if *registered == identity {
                 return true;
             }
             if !state.unset_join_waker() {
@@ -101,7 +100,7 @@ impl<T> JoinHandle<T> {
             *slot = None;
             return false;
         }
-        self.registered = identity;
+        *registered = identity;
         true
     }
 }
