@@ -254,3 +254,50 @@ fn a_greedy_select_lets_other_tasks_run() {
         finish(runtime);
     });
 }
+
+/// A poll that lasts ends its task's slice at the next leaf, but not inside a `block_on` of somebody else's, which
+/// would wait for ever.
+#[test]
+fn a_foreign_block_on_in_a_task_goes_on_after_its_slice() {
+    bounded(|| {
+        for make in [|| runtime(1), || runtime(2)] {
+            let runtime = make();
+            let tasks: Vec<_> = (0..3)
+                .map(|_| {
+                    runtime.spawn(async {
+                        futures::executor::block_on(async {
+                            for _ in 0..3 {
+                                gmp::time::sleep(30 * MS).await;
+                            }
+                        });
+                    })
+                })
+                .collect();
+            for task in tasks {
+                runtime.block_on(task).expect("the task");
+            }
+            finish(runtime);
+        }
+    });
+}
+
+/// With a waker that is not the task's, what is ready is ready, however long the poll has lasted.
+#[test]
+fn what_is_ready_is_ready_for_a_foreign_waker_after_a_long_poll() {
+    use futures::FutureExt;
+    bounded(|| {
+        let runtime = runtime(2);
+        let task = runtime.spawn(async {
+            for _ in 0..5 {
+                let (sender, mut receiver) = mpsc::channel(1);
+                sender.try_send(7).unwrap();
+                // Something has to wait for the P.
+                task::spawn(async {});
+                std::thread::sleep(25 * MS);
+                assert_eq!(receiver.recv().now_or_never(), Some(Some(7)));
+            }
+        });
+        runtime.block_on(task).expect("the task");
+        finish(runtime);
+    });
+}

@@ -109,7 +109,7 @@ pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<RestoreOnPending> {
         let budget = hot.budget.get();
         match budget.0 {
             None => Poll::Ready(RestoreOnPending::new(Budget::unconstrained())),
-            Some(left) if left > 0 && !hot.is_preempted() => {
+            Some(left) if left > 0 && !ends_slice(hot, cx.waker()) => {
                 hot.budget.set(Budget(Some(left - 1)));
                 Poll::Ready(RestoreOnPending::new(budget))
             }
@@ -119,6 +119,16 @@ pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<RestoreOnPending> {
             }
         }
     })
+}
+
+/// Whether the leaf polled with `waker` has to end the slice of the task.
+///
+/// The slice of a task that was seen to run for too long ends at its next leaf, with budget left. But not at one
+/// that was polled with another waker: what waits for that may be a `block_on` of somebody else's in the middle
+/// of the poll, and a wake-up deferred to the end of the poll would never come.
+#[inline]
+fn ends_slice(hot: &Hot, waker: &Waker) -> bool {
+    hot.is_preempted() && context::is_own_waker(waker)
 }
 
 #[cold]

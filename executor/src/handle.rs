@@ -419,6 +419,13 @@ impl Handle {
         })
     }
 
+    /// Whether this thread holds P `p` of this runtime now. It may lose it the moment after, and then whoever
+    /// gets the P sees what this thread did before the call.
+    #[doc(hidden)]
+    pub fn holds_p(&self, p: usize) -> bool {
+        self.p_held() == Some(p) && context::hot(|hot| hot.m().and_then(|m| m.holds())) == Some(p)
+    }
+
     /// The P that this thread holds in this runtime; for a thread without one, some P.
     #[doc(hidden)]
     #[inline]

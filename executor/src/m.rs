@@ -165,6 +165,16 @@ impl M {
         Some(self.p.get()).filter(|&p| p != NO_P)
     }
 
+    /// The P, if it is still this M's: it may have been taken away from a poll that lasts.
+    pub(crate) fn holds(&self) -> Option<usize> {
+        // Inside while it batches.
+        if !self.batching.get() && self.p_index().is_some() {
+            let _kept_or_lost = self.enter();
+            self.record.tenure.leave();
+        }
+        self.p_index()
+    }
+
     /// Counts an async task that is spawned or done.
     #[inline]
     pub(crate) fn count_alive(&self, by: isize) {
@@ -361,9 +371,7 @@ impl M {
         self.sweep.now();
         let note = self.record.retaken.lock().take();
         if let Some(note) = note {
-            self.scheduler
-                .monitor
-                .poll_without_p_ended(&self.scheduler, note);
+            self.scheduler.monitor.poll_without_p_ended(note);
         }
         context::wake_deferred();
         if self.scheduler.is_closing() {

@@ -404,11 +404,8 @@ impl Watch {
             },
         };
         // Before the P: the M may come back the moment it is gone, and wants to know.
-        record.note_retaken(Some(Retaken {
-            since: self.looks[p].since,
-            computes,
-            location: state.location(),
-        }));
+        record.note_retaken(Some(Retaken { computes }));
+        let location = state.location();
         let same_poll = || state.polltick.load(Ordering::Relaxed) == polltick;
         if !record.tenure.take(p, same_poll) {
             record.note_retaken(None);
@@ -417,6 +414,7 @@ impl Watch {
             }
             return;
         }
+        self.looks[p].slow = None;
         if computes {
             scheduler.monitor.computing.fetch_add(1, Ordering::Relaxed);
         }
@@ -427,6 +425,13 @@ impl Watch {
                 reserved.hold(p);
             }
             None => scheduler.return_borrowed(p),
+        }
+        // Not when the M comes back: it may never do so.
+        if let Some(location) = location {
+            let lasted = self.looks[p].since.elapsed();
+            self.scheduler
+                .monitor
+                .report(&self.scheduler, location, lasted, true);
         }
     }
 
@@ -445,20 +450,15 @@ impl Watch {
 
 impl Monitor {
     /// An M without a P came back from the poll during which it lost it.
-    pub(crate) fn poll_without_p_ended(&self, scheduler: &Scheduler, retaken: Retaken) {
+    pub(crate) fn poll_without_p_ended(&self, retaken: Retaken) {
         if retaken.computes {
             // May come before the monitor's own addition: the count wraps and comes right.
             self.computing.fetch_sub(1, Ordering::Relaxed);
-        }
-        if let Some(location) = retaken.location {
-            self.report(scheduler, location, retaken.since.elapsed(), true);
         }
     }
 }
 
 /// What an M is told about the loss of its P.
 pub(crate) struct Retaken {
-    pub(crate) since: Instant,
     pub(crate) computes: bool,
-    pub(crate) location: Option<&'static Location<'static>>,
 }

@@ -425,7 +425,7 @@ impl Shard {
             return;
         };
         match handle {
-            Some(handle) if handle.p_held() == Some(self.p) => {}
+            Some(handle) if handle.holds_p(self.p) => {}
             Some(handle) => {
                 lowered.publish();
                 handle.unpark(self.p);
