@@ -166,7 +166,9 @@ fn path_of(method: Method, target: &str) -> Result<&str, Refusal> {
     let after = scheme
         .map(|scheme| &target[scheme.len()..])
         .ok_or(bad("the target is not a path"))?;
-    Ok(after.find('/').map_or("/", |slash| &after[slash..]))
+    // The host ends at the path, or at a query without one.
+    let rest = after.find(['/', '?']).map_or("/", |end| &after[end..]);
+    Ok(if rest.starts_with('?') { "/" } else { rest })
 }
 
 /// What the header lines say, as far as the server cares.
