@@ -420,6 +420,7 @@ impl M {
             .pop_batch(self.scheduler.procs(), self.queue())
         {
             if !self.queue().is_empty() {
+                self.p().told.store(true, Ordering::Relaxed);
                 self.scheduler.submit();
             }
             return Some(g);

@@ -1,5 +1,6 @@
 //! Searching: what an M does that has run dry, before it waits.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::{M, NO_P};
@@ -65,20 +66,9 @@ impl M {
         let victim = (0..procs).map(|i| (start + i) % procs).find(|&victim| {
             victim != p && scheduler.netpoll().has_sources(victim) && scheduler.idle.is_idle(victim)
         })?;
-        let g = self.steal_readiness_of(victim);
+        let g = self.look_behind(victim, false);
         self.talks_to.set(if g.is_some() { victim } else { NO_P });
         g
-    }
-
-    fn steal_readiness_of(&self, victim: usize) -> Option<G> {
-        bump(&self.p().stats.netpolls, 1);
-        self.batching.set(true);
-        // An error here is one of the poller itself; its watcher meets it, too.
-        let netpoll = self.scheduler.netpoll();
-        let _ = netpoll.poll(victim, self.p.get(), Some(Duration::ZERO));
-        self.batching.set(false);
-        self.flush_batch();
-        self.local_g()
     }
 
     fn steal_from(&self, victim: usize, last_pass: bool) -> Option<G> {
@@ -89,6 +79,8 @@ impl M {
         if (other.queue.len() > 1 || (last_pass && !other.queue.is_empty()))
             && let Some(g) = other.queue.steal_half(self.queue())
         {
+            // By `execute`, which comes next.
+            self.p().told.store(true, Ordering::Relaxed);
             bump(&stats.steal_operations, 1);
             bump(&stats.steals, self.queue().len() as u64 + 1);
             return Some(g);
@@ -103,16 +95,21 @@ impl M {
             bump(&stats.steals, 1);
             return Some(g);
         }
+        self.look_behind(victim, other.is_slow())
+    }
+
+    /// Netpoll of another P, without waiting, and if asked its timers.
+    fn look_behind(&self, victim: usize, timers: bool) -> Option<G> {
+        let scheduler = &*self.scheduler;
         self.batching.set(true);
         if scheduler.netpoll().has_sources(victim) {
-            bump(&stats.netpolls, 1);
+            bump(&self.p().stats.netpolls, 1);
+            // An error here is one of the poller itself; whoever waits in it meets it, too.
             let _ = scheduler
                 .netpoll()
                 .poll(victim, self.p.get(), Some(Duration::ZERO));
         }
-        if other.is_slow()
-            && let Some(timers) = scheduler.timers()
-        {
+        if timers && let Some(timers) = scheduler.timers() {
             timers.fire(victim);
         }
         self.batching.set(false);
