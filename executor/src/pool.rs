@@ -185,10 +185,9 @@ impl Pool {
                 return true;
             }
             let started = self.start_searcher(scheduler, max, mandatory);
-            if matches!(started, Started::Yes) {
-                return true;
+            if !matches!(started, Started::Yes) {
+                self.searching.store(false, Ordering::SeqCst);
             }
-            self.searching.store(false, Ordering::SeqCst);
             match started {
                 Started::Yes => return true,
                 Started::Deserted => {

@@ -3,7 +3,8 @@
 //! A source begins *nowhere*. The first operation that would block registers it with the poller of
 //! the P it runs on (`At`), so that sockets that never wait cost no system call, and new connections
 //! spread as their tasks do. A thief that takes its events several times running moves it to its own
-//! poller, and it may follow its data to the P of the sender. Closing it (`Closed`) is final. The lock `home` guards where it is:
+//! poller, and it may follow its data to the P of the sender. Closing it (`Closed`) is final. The lock
+//! `home` guards where it is:
 //!
 //! ```text
 //!               register                 close

@@ -15,7 +15,7 @@ pub(super) use epoll::{Events, Selector};
 #[cfg(not(target_os = "linux"))]
 pub(super) use portable::{Events, Selector};
 
-/// The CPU that this thread runs on, if the system tells for nothing.
+/// The CPU that this thread runs on, if it can be had without a system call.
 #[cfg(target_os = "linux")]
 pub(super) fn current_cpu() -> Option<usize> {
     Some(rustix::thread::sched_getcpu())
