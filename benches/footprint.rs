@@ -171,12 +171,7 @@ const CHILD: &str = "GMP_BENCH_SAMPLE";
 fn in_child(sample: &'static str) -> common::Sample {
     Box::new(move || {
         let program = std::env::current_exe().expect("this program");
-        let output = Command::new(program)
-            .env(CHILD, sample)
-            .output()
-            .expect("a child process");
-        let text = String::from_utf8_lossy(&output.stdout);
-        text.trim().parse().expect("the child prints a number")
+        common::number_from(Command::new(program).env(CHILD, sample))
     })
 }
 

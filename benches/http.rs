@@ -174,8 +174,7 @@ fn start(peer: &str) -> (Child, String) {
 
 fn median(rounds: &[Figures], of: fn(&Figures) -> f64) -> f64 {
     let mut values: Vec<f64> = rounds.iter().map(of).collect();
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+    common::median(&mut values)
 }
 
 fn main() {

@@ -40,7 +40,7 @@ pub fn rounds() -> usize {
     rounds.and_then(|text| text.parse().ok()).unwrap_or(7)
 }
 
-fn median(samples: &mut [f64]) -> f64 {
+pub fn median(samples: &mut [f64]) -> f64 {
     samples.sort_by(f64::total_cmp);
     samples[samples.len() / 2]
 }
@@ -91,6 +91,13 @@ fn go_program() -> Option<&'static Path> {
     PROGRAM.get_or_init(build).as_deref()
 }
 
+/// The number that a program prints.
+pub fn number_from(command: &mut Command) -> f64 {
+    let output = command.output().expect("a child process");
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.trim().parse().expect("the program prints a number")
+}
+
 impl Workload {
     /// With the workload of `benches/go/main.go` that has this name as a peer, if Go is there. Each sample is a
     /// process of its own.
@@ -98,12 +105,7 @@ impl Workload {
         let Some(program) = go_program() else {
             return self;
         };
-        let sample = move || {
-            let output = Command::new(program).arg(workload).output();
-            let output = output.expect("a child process");
-            let text = String::from_utf8_lossy(&output.stdout);
-            text.trim().parse().expect("the program prints a number")
-        };
+        let sample = move || number_from(Command::new(program).arg(workload));
         self.peers.push(("Go", Box::new(sample)));
         self
     }
