@@ -14,7 +14,7 @@ use gmp::task;
 use gmp::time::{sleep, timeout};
 use support::child::in_child;
 use support::{Pipe, bounded, builder, compute, current_thread, finish, runtime, threads};
-use support::{run_task, wait_until};
+use support::{in_some_round, run_task, wait_until};
 
 /// A16: as many tasks that block in a loop as there are Ps, and as many that sleep and count: "stop
 /// worrying about blocking" was announced where the sleepers stood still.
@@ -24,40 +24,41 @@ fn sleepers_tick_beside_as_many_tasks_that_block_in_a_loop() {
         for ps in [1, 2] {
             let runtime = runtime(ps);
             let stop = Arc::new(AtomicBool::new(false));
-            let naps = Arc::new(AtomicUsize::new(0));
+            let ticks: Arc<Vec<_>> = Arc::new((0..ps).map(|_| AtomicUsize::new(0)).collect());
+            // Each time until every sleeper has ticked three times more.
             let blockers: Vec<_> = (0..ps)
                 .map(|_| {
-                    let (stop, naps) = (stop.clone(), naps.clone());
+                    let ticks = ticks.clone();
                     runtime.spawn(async move {
-                        while !stop.load(Ordering::Relaxed) {
-                            std::thread::sleep(Duration::from_millis(100));
-                            naps.fetch_add(1, Ordering::Relaxed);
+                        for _ in 0..5 {
+                            for sleeper in ticks.iter() {
+                                let before = sleeper.load(Ordering::Relaxed);
+                                while sleeper.load(Ordering::Relaxed) < before + 3 {
+                                    std::thread::sleep(Duration::from_millis(1));
+                                }
+                            }
                             task::yield_now().await;
                         }
                     })
                 })
                 .collect();
             let sleepers: Vec<_> = (0..ps)
-                .map(|_| {
-                    let naps = naps.clone();
+                .map(|i| {
+                    let (stop, ticks) = (stop.clone(), ticks.clone());
                     runtime.spawn(async move {
-                        sleep(Duration::from_millis(5)).await;
-                        let before = naps.load(Ordering::Relaxed);
-                        for _ in 0..10 {
+                        while !stop.load(Ordering::Relaxed) {
                             sleep(Duration::from_millis(5)).await;
+                            ticks[i].fetch_add(1, Ordering::Relaxed);
                         }
-                        naps.load(Ordering::Relaxed) - before
                     })
                 })
                 .collect();
-            for sleeper in sleepers {
-                let meanwhile = runtime.block_on(sleeper).unwrap();
-                // Ten ticks are the length of one nap or two. Where they wait for naps it is ten of each task.
-                assert!(meanwhile < 8 * ps, "{meanwhile} naps for ten ticks");
-            }
-            stop.store(true, Ordering::Relaxed);
             for blocker in blockers {
                 runtime.block_on(blocker).unwrap();
+            }
+            stop.store(true, Ordering::Relaxed);
+            for sleeper in sleepers {
+                runtime.block_on(sleeper).unwrap();
             }
             finish(runtime);
         }
@@ -190,10 +191,10 @@ fn there_are_as_many_ps_as_cpus_this_process_may_use() {
 #[cfg(target_os = "linux")]
 #[test]
 fn the_main_future_talks_to_a_task_without_system_calls() {
-    use support::syscalls::{in_traced_child, mark};
+    use support::syscalls::{expect_calls, mark};
     const TRIPS: u64 = 5_000;
     let test = "the_main_future_talks_to_a_task_without_system_calls";
-    let Some(calls) = in_traced_child(test, || {
+    let body = || {
         for runtime in [runtime(2), current_thread()] {
             runtime.block_on(async {
                 let (requests, mut incoming) =
@@ -218,44 +219,50 @@ fn the_main_future_talks_to_a_task_without_system_calls() {
                 mark();
             });
         }
-    }) else {
-        return;
     };
     // A few in all; but where the machine is busy, no P may be idle for a while. Four a trip otherwise.
-    assert!(calls.total() < 2 * TRIPS, "{calls:?}");
+    expect_calls(test, body, |calls| calls.total() < 2 * TRIPS);
 }
 
-/// How long it takes `threads` threads to submit `jobs` empty blocking jobs in all, and the jobs to end.
-fn submit(threads: usize, jobs: usize) -> Duration {
+/// How often the calling thread has waited for something; to have lost its CPU to another is no wait.
+fn waits() -> i64 {
+    // SAFETY: zeroes are a valid value of the type.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to a structure of this function's.
+    let got = unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+    assert_eq!(got, 0);
+    usage.ru_nvcsw
+}
+
+/// How often `threads` threads wait in all while they submit `jobs` empty blocking jobs.
+fn submit(threads: usize, jobs: usize) -> i64 {
     let runtime = runtime(2);
-    let start = Instant::now();
     let done = Arc::new(AtomicUsize::new(0));
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                for _ in 0..jobs / threads {
-                    let done = done.clone();
-                    drop(runtime.spawn_blocking(move || done.fetch_add(1, Ordering::Relaxed)));
-                }
-            });
-        }
+    let waited = std::thread::scope(|scope| {
+        let submits = || {
+            let before = waits();
+            for _ in 0..jobs / threads {
+                let done = done.clone();
+                drop(runtime.spawn_blocking(move || done.fetch_add(1, Ordering::Relaxed)));
+            }
+            waits() - before
+        };
+        let all: Vec<_> = (0..threads).map(|_| scope.spawn(submits)).collect();
+        all.into_iter().map(|thread| thread.join().unwrap()).sum()
     });
     wait_until("all have run", || done.load(Ordering::Relaxed) == jobs);
-    let took = start.elapsed();
     finish(runtime);
-    took
+    waited
 }
 
 /// A24: threads that submit blocking jobs fought for the pool's lock: 16 of them were 18 times as slow
 /// as one.
 #[test]
 fn many_threads_submit_blocking_jobs_about_as_fast_as_few() {
+    const JOBS: usize = 20_000;
     bounded(|| {
-        // The best of some rounds: what else the machine does is no matter.
-        let best = |threads| (0..5).map(|_| submit(threads, 20_000)).min().unwrap();
-        let (two, eight) = (best(2), best(8));
-
-        assert!(eight < two * 3, "2 threads: {two:?}, 8 threads: {eight:?}");
+        // Those for the pages of new memory, and for a thread that is started.
+        in_some_round(|| submit(8, JOBS), |&waited| waited < JOBS as i64 / 100);
     });
 }
 
@@ -266,7 +273,12 @@ fn no_job_is_forgotten_by_a_pool_with_all_its_threads() {
         // One thread of each, so that no later job makes up for a forgotten one.
         let runtime = builder(1).max_blocking_threads(1).build().unwrap();
         let ran = Arc::new(AtomicUsize::new(0));
+        // As often as this takes some seconds: where the machine is busy, each time may take milliseconds.
+        let end = Instant::now() + Duration::from_secs(5);
         for i in 1..=50_000 {
+            if Instant::now() > end {
+                break;
+            }
             let job = ran.clone();
             drop(runtime.spawn_blocking(move || job.store(i, Ordering::Relaxed)));
             let start = Instant::now();

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use gmp::runtime::{Handle, Runtime};
 use gmp::sync::{Notify, mpsc, oneshot};
 use gmp::task::{self, JoinHandle, LocalSet};
-use support::child::in_child;
+use support::child::{in_child, said};
 use support::{Pipe, bounded, builder, current_thread, finish, run_task, runtime, wait_until};
 
 const ALL: [fn() -> Runtime; 3] = [|| runtime(1), || runtime(2), current_thread];
@@ -418,7 +418,8 @@ fn jobs_that_hold_up_a_shutdown_are_named() {
         let waits = current_thread();
         let pipe = block(&waits);
         let release = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(1_500));
+            let reports = || said().matches("held up by").count();
+            wait_until("the drop says what it waits for", || reports() == 2);
             pipe.write(1);
         });
         drop(waits);

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use gmp::runtime::Runtime;
+use gmp::runtime::{Handle, Runtime};
 use gmp::task;
-use support::child::{Outcome, in_child};
+use support::child::{Outcome, in_child, said};
 use support::{builder, compute, current_thread, run_task, threads, wait_until};
 
 /// The names and values of a line `… name=value name=value [ 1 2 ] …`; a list belongs to the name before.
@@ -67,7 +67,12 @@ fn sched_lines(text: &str) -> Vec<&str> {
 /// Work for four Ps, for about `long`.
 fn work_for(long: Duration) -> Runtime {
     let runtime = builder(4).build().unwrap();
-    run_task(&runtime, async move {
+    work(&runtime, long);
+    runtime
+}
+
+fn work(runtime: &Runtime, long: Duration) {
+    run_task(runtime, async move {
         let start = std::time::Instant::now();
         while start.elapsed() < long {
             let spawn = |_| task::spawn(async { compute(Duration::from_micros(50), || false) });
@@ -77,7 +82,6 @@ fn work_for(long: Duration) -> Runtime {
             }
         }
     });
-    runtime
 }
 
 const SCHED_NAMES: [&str; 7] = [
@@ -94,7 +98,10 @@ const SCHED_NAMES: [&str; 7] = [
 fn schedtrace_prints_gos_line() {
     let trace = [("GMPDEBUG", "schedtrace=20")];
     let outcome = in_child("schedtrace_prints_gos_line", &trace, || {
-        let runtime = work_for(Duration::from_millis(300));
+        let runtime = work_for(Duration::from_millis(100));
+        while sched_lines(&said()).len() < 2 {
+            work(&runtime, Duration::from_millis(20));
+        }
         eprintln!("ends");
         drop(runtime);
     })
@@ -136,7 +143,12 @@ fn schedtrace_goes_on_while_the_runtime_is_idle_and_ends_with_it() {
     let test = "schedtrace_goes_on_while_the_runtime_is_idle_and_ends_with_it";
     let outcome = in_child(test, &[("GMPDEBUG", "schedtrace=10")], || {
         let runtime = builder(2).build().unwrap();
-        std::thread::sleep(Duration::from_millis(300));
+        wait_until("it goes on when all Ms wait", || {
+            let text = said();
+            let lines = sched_lines(&text);
+            let idle = |line: &&str| line.contains("idleprocs=2") && line.contains("idlethreads=2");
+            lines.len() >= 2 && lines.last().is_some_and(idle)
+        });
         eprintln!("ends");
         drop(runtime);
         wait_until("the monitor ends", || threads::named("gmp-monitor") == 0);
@@ -162,7 +174,11 @@ fn scheddetail_adds_a_line_per_p_m_and_g() {
         let runtime = builder(2).build().unwrap();
         runtime.spawn(std::future::pending::<()>());
         runtime.spawn(async { gmp::time::sleep(Duration::from_secs(3_600)).await });
-        std::thread::sleep(Duration::from_millis(300));
+        wait_until("both wait", || {
+            let text = said();
+            let last = &text[text.rfind("SCHED").unwrap_or(text.len())..];
+            last.matches("status=waiting").count() == 2 && last.contains("idleprocs=2")
+        });
         eprintln!("ends");
         drop(runtime);
     })
@@ -243,30 +259,41 @@ fn assert_report(report: &str, line: u32, at_least_ms: u64) {
     assert!(ms >= at_least_ms && ms < 50_000, "{report}");
 }
 
+/// Runs `body`, and says whether the only P was taken away meanwhile.
+fn is_retaken(body: impl FnOnce()) -> bool {
+    let metrics = Handle::current().metrics();
+    let before = metrics.retake_count();
+    body();
+    metrics.retake_count() > before
+}
+
 /// Keeps the only P from two places in turns, each time until a task that is queued behind has run: only a
-/// retake lets it. Returns the lines of the two places.
+/// retake lets it, unless that one came first. Returns the lines of the two places.
 fn block_from_two_places() -> [u32; 2] {
-    let lines = [line!() + 9, line!() + 18];
+    let lines = [line!() + 8, line!() + 20];
     let runtime = builder(1).build().unwrap();
-    let metrics = runtime.metrics();
     run_task(&runtime, async move {
         for _ in 0..3 {
-            let before = metrics.retake_count();
-            while metrics.retake_count() == before {
+            loop {
                 let (ran, has_run) = mpsc::channel();
                 let queued = task::spawn(async move { ran.send(()).unwrap() });
-                let blocks = task::spawn(async move { has_run.recv().unwrap() });
+                let blocks = task::spawn(async { is_retaken(move || has_run.recv().unwrap()) });
                 queued.await.unwrap();
-                blocks.await.unwrap();
+                if blocks.await.unwrap() {
+                    break;
+                }
             }
-            let before = metrics.retake_count();
-            while metrics.retake_count() == before {
+            loop {
                 let (ran, has_run) = mpsc::channel();
                 let queued = task::spawn(async move { ran.send(()).unwrap() });
                 let stop = move || has_run.try_recv().is_ok();
-                let computes = task::spawn(async { compute(Duration::from_secs(20), stop) });
+                let body = || _ = compute(Duration::from_secs(20), stop);
+                // As above.
+                let computes = task::spawn(async { is_retaken(body) });
                 queued.await.unwrap();
-                computes.await.unwrap();
+                if computes.await.unwrap() {
+                    break;
+                }
             }
         }
     });
@@ -315,9 +342,11 @@ fn a_current_thread_runtime_reports_without_retaking() {
     let outcome = in_child(test, &[("GMPDEBUG", "retake=1")], || {
         let runtime = current_thread();
         runtime.block_on(async {
-            println!("lines {}", line!() + 3);
+            let line = line!() + 5;
+            println!("lines {line}");
+            let report = format!("tests/seeds_debug.rs:{line}:");
             // Once is enough; the monitor may be late for some of them.
-            for _ in 0..5 {
+            while !said().contains(&report) {
                 let blocks = task::spawn(async {
                     std::thread::sleep(Duration::from_millis(60));
                 });

@@ -14,7 +14,7 @@ use gmp::net::{TcpListener, TcpStream, UdpSocket};
 use gmp::runtime::Runtime;
 use gmp::task;
 use support::child::in_child;
-use support::{Pipe, bounded, builder, finish, threads, wait_until};
+use support::{Pipe, bounded, builder, finish, in_some_round, threads, wait_until};
 
 const MANY: usize = 100;
 
@@ -159,7 +159,10 @@ fn threads_for_ps_that_were_taken_away_are_reused_and_retire() {
         let mut builder = builder(2);
         builder.thread_keep_alive(Duration::from_millis(500));
         let runtime = builder.thread_name("taken").build().unwrap();
+        let metrics = runtime.metrics();
+        let mut most = 0;
         for _ in 0..3 {
+            let before = metrics.retake_count();
             let pipe = Arc::new(Pipe::new());
             let blocked = Arc::new(AtomicUsize::new(0));
             let tasks: Vec<_> = (0..8)
@@ -173,13 +176,17 @@ fn threads_for_ps_that_were_taken_away_are_reused_and_retire() {
                 .collect();
             wait_until("all block", || blocked.load(Ordering::Relaxed) == 8);
             let threads = threads::named("taken");
-            // A thread a blocked task, one a P, and one in reserve; and now and then one for a P whose thread
-            // the system did not run for a while.
-            assert!((8..=13).contains(&threads), "{threads}");
+            // One a P, and one each time that a P was taken away in one round: six times or more, also from
+            // a thread that the system did not run for a while. And what was in reserve, or come too late.
+            most = most.max(metrics.retake_count() - before);
+            assert!((8..=5 + most as usize).contains(&threads), "{threads} for {most}");
             pipe.write(8);
             for task in tasks {
                 runtime.block_on(task).unwrap();
             }
+            wait_until("the others are idle, or have retired", || {
+                metrics.num_threads() == metrics.num_idle_threads() + 2
+            });
         }
         wait_until("the threads retire", || threads::named("taken") == 2);
         finish(runtime);
@@ -213,6 +220,13 @@ fn no_more_blocking_threads_than_allowed() {
         }
         finish(runtime);
     });
+}
+
+/// Asserts that the other threads do nothing over `long`, once they have settled. Where the machine is busy, one that
+/// has not settled may look as if it had.
+#[track_caller]
+fn assert_no_activity(long: Duration) {
+    in_some_round(|| activity(long), Vec::is_empty);
 }
 
 /// Which of the other threads did anything over `long`, once they have settled: how often they were
@@ -288,7 +302,7 @@ fn an_idle_runtime_makes_no_wake_ups() {
         builder.thread_keep_alive(Duration::from_secs(600));
         let runtime = builder.build().unwrap();
         use_and_leave(&runtime);
-        assert_eq!(activity(Duration::from_secs(2)), [""; 0]);
+        assert_no_activity(Duration::from_secs(2));
         drop(runtime);
     });
     outcome.succeeded();
@@ -311,7 +325,7 @@ fn a_main_future_that_waits_makes_no_wake_ups() {
                 use_and_leave(&runtime);
                 runtime.block_on(stopped).unwrap();
             });
-            assert_eq!(activity(Duration::from_secs(2)), [""; 0]);
+            assert_no_activity(Duration::from_secs(2));
             stop.send(()).unwrap();
             body.join().unwrap();
             // A thread that ends may hide another from who lists them.
@@ -335,15 +349,17 @@ fn a_lone_ticker_costs_little_more_than_its_ticks() {
                 count.fetch_add(1, Ordering::Relaxed);
             }
         });
-        let switches = || -> u64 { threads::others().iter().map(|t| t.switches).sum() };
+        let waits = || -> u64 { threads::others().iter().map(|t| t.waits).sum() };
         wait_until("it ticks", || ticks.load(Ordering::Relaxed) >= 3);
-        let before = (ticks.load(Ordering::Relaxed), switches());
-        wait_until("it goes on", || {
-            ticks.load(Ordering::Relaxed) >= before.0 + 20
-        });
-        let switches = switches() - before.1;
+        let round = || {
+            let before = (ticks.load(Ordering::Relaxed), waits());
+            wait_until("it goes on", || {
+                ticks.load(Ordering::Relaxed) >= before.0 + 20
+            });
+            waits() - before.1
+        };
         // A wake-up of the M, and the monitor's few looks until it sleeps again; a thief now and then.
-        assert!(switches <= 20 * 40, "{switches} for 20 ticks");
+        in_some_round(round, |&waits| waits <= 20 * 40);
         drop(runtime);
     });
     outcome.succeeded();

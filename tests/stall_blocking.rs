@@ -16,7 +16,11 @@ use gmp::runtime::Runtime;
 use gmp::sync::{Notify, oneshot};
 use gmp::task::{self, JoinHandle};
 use gmp::time::sleep;
-use support::{Pipe, bounded, builder, compute, current_thread, finish, run_task, runtime};
+use support::{Pipe, bounded, builder, compute, current_thread, finish, in_some_round};
+use support::{run_task, runtime};
+
+/// Far more CPU time than any wait of a computing task takes.
+const MUCH: Duration = Duration::from_secs(20);
 
 /// Starts `count` tasks that block in `read(2)`, and waits until the last is about to.
 fn block(runtime: &Runtime, count: usize) -> (Arc<Pipe>, Vec<JoinHandle<()>>) {
@@ -298,15 +302,13 @@ fn a_sleeper_has_its_turn_while_a_task_computes() {
     bounded(|| {
         for ps in [1, 2] {
             let runtime = runtime(ps);
-            for _ in 0..5 {
+            let round = || {
                 let woke = Arc::new(AtomicBool::new(false));
                 let computers: Vec<_> = (0..ps)
                     .map(|_| {
                         let woke = woke.clone();
-                        // CPU time, so that a busy machine makes no difference.
-                        let most = Duration::from_secs(20);
                         let stop = move || woke.load(Ordering::Relaxed);
-                        runtime.spawn(async move { compute(most, stop) })
+                        runtime.spawn(async move { compute(MUCH, stop) })
                     })
                     .collect();
                 runtime.block_on(async {
@@ -314,19 +316,21 @@ fn a_sleeper_has_its_turn_while_a_task_computes() {
                     sleeper.await.unwrap();
                 });
                 woke.store(true, Ordering::Relaxed);
-                for computer in computers {
-                    let used = runtime.block_on(computer).unwrap();
-                    // A slice or two; and what the machine's other work adds.
-                    assert!(used < Duration::from_millis(200), "{used:?}");
-                }
-            }
+                let join = |computer| runtime.block_on(computer).unwrap();
+                let used: Vec<Duration> = computers.into_iter().map(join).collect();
+                assert!(used.iter().all(|&used| used < MUCH), "not before the end");
+                used
+            };
+            // A slice or two, if the machine's other work adds nothing.
+            let little = |used: &Duration| *used < Duration::from_millis(200);
+            in_some_round(round, |used| used.iter().all(little));
             finish(runtime);
         }
     });
 }
 
 #[test]
-fn a_task_that_computes_for_300_ms_beside_a_ticker() {
+fn a_ticker_ticks_on_beside_a_task_that_computes() {
     bounded(|| {
         let runtime = runtime(1);
         let done = Arc::new(AtomicBool::new(false));
@@ -345,14 +349,13 @@ fn a_task_that_computes_for_300_ms_beside_a_ticker() {
             let ticks = ticks.clone();
             async move {
                 let before = ticks.load(Ordering::Relaxed);
-                compute(Duration::from_millis(300), || false);
-                ticks.load(Ordering::Relaxed) - before
+                compute(MUCH, || ticks.load(Ordering::Relaxed) >= before + 10)
             }
         });
-        let meanwhile = runtime.block_on(computer).unwrap();
+        let used = runtime.block_on(computer).unwrap();
         done.store(true, Ordering::Relaxed);
         runtime.block_on(ticker).unwrap();
-        assert!(meanwhile >= 10, "{meanwhile} ticks in 300 ms of computing");
+        assert!(used < MUCH, "it did not tick ten times meanwhile");
         assert!(runtime.metrics().retake_count() >= 1);
         finish(runtime);
     });
@@ -393,18 +396,25 @@ fn a_current_thread_runtime_never_retakes() {
     bounded(|| {
         let runtime = current_thread();
         runtime.block_on(async {
-            let woke = Arc::new(AtomicBool::new(false));
-            let sleeper = task::spawn({
-                let woke = woke.clone();
-                async move {
-                    sleep(Duration::from_millis(1)).await;
-                    woke.store(true, Ordering::Relaxed);
+            loop {
+                let woke = Arc::new(AtomicBool::new(false));
+                let sleeper = task::spawn({
+                    let woke = woke.clone();
+                    async move {
+                        sleep(Duration::from_millis(1)).await;
+                        woke.store(true, Ordering::Relaxed);
+                    }
+                });
+                task::yield_now().await;
+                // Where the machine is busy, the millisecond may be over.
+                let before = woke.load(Ordering::Relaxed);
+                std::thread::sleep(Duration::from_millis(50));
+                assert_eq!(woke.load(Ordering::Relaxed), before);
+                sleeper.await.unwrap();
+                if !before {
+                    break;
                 }
-            });
-            task::yield_now().await;
-            std::thread::sleep(Duration::from_millis(50));
-            assert!(!woke.load(Ordering::Relaxed));
-            sleeper.await.unwrap();
+            }
         });
         assert_eq!(runtime.metrics().retake_count(), 0);
         finish(runtime);

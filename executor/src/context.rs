@@ -144,10 +144,16 @@ pub(crate) fn is_own_waker(waker: &Waker) -> bool {
     hot(|hot| hot.waker_data.get() == waker.data())
 }
 
-/// Wakes the waker: at once if it is the poll's own, else when the poll has returned.
+/// Wakes the waker when the poll in progress has returned. If it is that of the task being polled, that takes a
+/// note and no reference.
 pub(crate) fn defer(waker: &Waker) {
+    if is_own_waker(waker) {
+        if with_task(Meta::wake_after_poll).is_none() {
+            waker.wake_by_ref();
+        }
+        return;
+    }
     let deferred = hot(|hot| hot.defers.get())
-        && !is_own_waker(waker)
         && DEFERRED
             .try_with(|deferred| deferred.borrow_mut().push(waker.clone()))
             .is_ok();

@@ -31,7 +31,7 @@ use crate::coop::{self, Budget};
 use crate::cpuclock::CpuClock;
 use crate::monitor::Retaken;
 use crate::ownership::{Entry, Tenure};
-use crate::p::{P, bump};
+use crate::p::{GlobalTurn, P, bump};
 use crate::queue::LOCAL_CAPACITY;
 use crate::scheduler::Scheduler;
 use crate::task::{G, Sweep};
@@ -296,6 +296,8 @@ impl M {
     pub(crate) fn run(&self, p: usize) -> Left {
         let _m = context::enter_m(self);
         self.take_up(p);
+        // Its timers and sockets may have waited for it.
+        self.clock.look_next();
         loop {
             let Some(g) = self.find_runnable() else {
                 self.put_down();
@@ -403,8 +405,10 @@ impl M {
     pub(crate) fn next_g(&self) -> Option<G> {
         let config = &self.scheduler.config;
         if self.clock.tick(config.event_interval) {
+            let next = !self.p().runnext.is_empty();
             self.look_around();
-            if let Some(g) = self.global_g_in_turn() {
+            let readied = !next && !self.p().runnext.is_empty();
+            if let Some(g) = self.global_g_in_turn(readied) {
                 self.handovers.set(0);
                 return Some(g);
             }
@@ -430,16 +434,31 @@ impl M {
     }
 
     /// A G of the global queue, ahead of the P's own; but not twice in a row, since a poll can outlast the
-    /// time between two looks, and the P's own Gs would never have a turn.
-    fn global_g_in_turn(&self) -> Option<G> {
-        let p = self.p();
-        if p.had_global_turn.load(Ordering::Relaxed) {
-            p.had_global_turn.store(false, Ordering::Relaxed);
-            return None;
+    /// time between two looks, and the P's own Gs would never have a turn. And behind the one that the look
+    /// has `readied`: what waited for an event is mostly brief, and what is queued globally may compute.
+    fn global_g_in_turn(&self, readied: bool) -> Option<G> {
+        let turn = &self.p().global_turn;
+        match turn.load(Ordering::Relaxed) {
+            GlobalTurn::HAD => {
+                turn.store(GlobalTurn::NEXT, Ordering::Relaxed);
+                None
+            }
+            GlobalTurn::NEXT if readied && !self.scheduler.global.is_empty() => {
+                turn.store(GlobalTurn::OWED, Ordering::Relaxed);
+                self.clock.look_next();
+                None
+            }
+            _ => {
+                let g = self.scheduler.global.pop();
+                let had = if g.is_some() {
+                    GlobalTurn::HAD
+                } else {
+                    GlobalTurn::NEXT
+                };
+                turn.store(had, Ordering::Relaxed);
+                g
+            }
         }
-        let g = self.scheduler.global.pop()?;
-        p.had_global_turn.store(true, Ordering::Relaxed);
-        Some(g)
     }
 
     fn local_g(&self) -> Option<G> {

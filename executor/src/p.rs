@@ -3,7 +3,7 @@
 use std::panic::Location;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -33,9 +33,8 @@ pub(crate) struct P {
     /// Somebody has been told of what is in the queue, unless the queue is empty. Not of a G that yielded alone,
     /// nor of a few that netpoll or timers have just readied. Written by the holder alone.
     pub(crate) told: AtomicBool,
-    /// The last look around took a G of the global queue. Of the P and not of its M, which may lose the P
-    /// at each such G. Written by the holder alone.
-    pub(crate) had_global_turn: AtomicBool,
+    /// A [`GlobalTurn`]. Of the P and not of its M, which may lose the P at each G. Written by the holder alone.
+    pub(crate) global_turn: AtomicU8,
     /// Where the task was spawned that is being polled; null between polls of the scheduler's own.
     location: AtomicPtr<Location<'static>>,
     /// The M that holds the P, or watches it while the P is idle; and the one that watches while a
@@ -44,6 +43,18 @@ pub(crate) struct P {
     /// Until when the M that waits on behalf of the P sleeps.
     pub(crate) sleeps_until: SleepsUntil,
     pub(crate) stats: Stats,
+}
+
+/// Whose turn it is when an M looks around.
+pub(crate) struct GlobalTurn;
+
+impl GlobalTurn {
+    /// The global queue's.
+    pub(crate) const NEXT: u8 = 0;
+    /// The P's own, since the last look took a G of the global queue.
+    pub(crate) const HAD: u8 = 1;
+    /// The global queue's in any case: at the last look it stood back.
+    pub(crate) const OWED: u8 = 2;
 }
 
 #[derive(Default)]
@@ -95,7 +106,7 @@ impl P {
             slow_poll: AtomicU32::new(0),
             end_slice: AtomicBool::new(false),
             told: AtomicBool::new(false),
-            had_global_turn: AtomicBool::new(false),
+            global_turn: AtomicU8::new(GlobalTurn::NEXT),
             location: AtomicPtr::new(ptr::null_mut()),
             holder: Mutex::new(Holder::default()),
             sleeps_until: SleepsUntil::new(),

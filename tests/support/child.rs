@@ -1,5 +1,10 @@
 //! A test in a process of its own: the test binary again, with one test chosen, its environment set.
 
+use std::ffi::CStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::FromRawFd;
+use std::os::unix::fs::FileExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -35,6 +40,22 @@ pub(crate) fn in_child(test: &str, environment: &[(&str, &str)], body: impl FnOn
         run_body(body);
     }
     run(test, environment)
+}
+
+/// What this child has written to its standard error until now, so that it can wait for a report.
+pub(crate) fn said() -> String {
+    // Opened anew, it is read from its beginning, and its writer's place in it stays.
+    let text = std::fs::read("/proc/self/fd/2").expect("a file, see `run`");
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// A file without a name, in memory.
+fn nameless(name: &CStr) -> File {
+    // SAFETY: the pointer is to a string that ends with a zero.
+    let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
+    assert!(fd >= 0, "{}", io::Error::last_os_error());
+    // SAFETY: memfd_create has just made the descriptor, and nobody else knows it.
+    unsafe { File::from_raw_fd(fd) }
 }
 
 /// The child's part.
@@ -75,13 +96,17 @@ pub(crate) fn command(test: &str, environment: &[(&str, &str)]) -> Command {
 }
 
 fn run(test: &str, environment: &[(&str, &str)]) -> Outcome {
+    let said = nameless(c"stderr");
     let output = command(test, environment)
+        .stderr(said.try_clone().expect("a descriptor"))
         .output()
         .expect("the test's own binary");
+    let mut stderr = vec![0; said.metadata().expect("a file").len() as usize];
+    said.read_exact_at(&mut stderr, 0).expect("what it said");
     let outcome = Outcome {
         status: output.status,
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        stderr: String::from_utf8_lossy(&stderr).into_owned(),
     };
     assert!(
         outcome.stdout.contains("running 1 test"),

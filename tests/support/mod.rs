@@ -9,6 +9,7 @@ pub(crate) mod child;
 pub(crate) mod syscalls;
 pub(crate) mod threads;
 
+use std::fmt::Debug;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -20,7 +21,28 @@ use std::time::{Duration, Instant};
 use gmp::runtime::{Builder, Runtime};
 
 /// How long a test may take: far more than it needs on a loaded machine.
-pub(crate) const STUCK_AFTER: Duration = Duration::from_secs(60);
+pub(crate) const STUCK_AFTER: Duration = Duration::from_secs(180);
+
+/// How often to try what the machine's other work may disturb.
+pub(crate) const ROUNDS: usize = 10;
+
+/// Runs rounds until what one gives `holds`, which is enough: where the promise is broken, it is so in each of them,
+/// and what the machine's other work disturbs is some of them.
+#[track_caller]
+pub(crate) fn in_some_round<T: Debug>(
+    mut round: impl FnMut() -> T,
+    holds: impl Fn(&T) -> bool,
+) -> T {
+    let mut seen = Vec::new();
+    while seen.len() < ROUNDS {
+        let given = round();
+        if holds(&given) {
+            return given;
+        }
+        seen.push(given);
+    }
+    panic!("in none of the rounds: {seen:?}")
+}
 
 /// Runs a test's body on a thread of its own, and fails when it does not come to an end.
 #[track_caller]

@@ -11,6 +11,8 @@ pub(crate) struct Thread {
     pub(crate) name: String,
     /// How often it was switched out, because it waited or because its time was over.
     pub(crate) switches: u64,
+    /// How often it waited.
+    pub(crate) waits: u64,
     /// Its CPU time in nanoseconds.
     pub(crate) cpu_ns: u64,
     state: String,
@@ -36,6 +38,7 @@ pub(crate) fn all() -> Vec<Thread> {
             id: directory.file_name()?.to_str()?.parse().ok()?,
             name: field("Name:")?,
             switches: number("voluntary_ctxt_switches:")? + number("nonvoluntary_ctxt_switches:")?,
+            waits: number("voluntary_ctxt_switches:")?,
             cpu_ns: cpu.unwrap_or(0),
             state: field("State:")?,
         })

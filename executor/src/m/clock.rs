@@ -45,6 +45,11 @@ impl Clock {
         until == 0 && self.read(interval)
     }
 
+    /// The next poll is to be preceded by a look.
+    pub(super) fn look_next(&self) {
+        self.polls.set(u32::MAX / 2);
+    }
+
     #[cold]
     fn read(&self, interval: u32) -> bool {
         let now = Instant::now();

@@ -413,7 +413,7 @@ impl G {
             }
             keep = true;
         }
-        match task.state.idle(keep) {
+        match task.state.idle(keep, task.meta.poll_ended()) {
             Idle::Waits => {}
             Idle::Again => schedule(G(self.0), true),
             Idle::Cancel => {

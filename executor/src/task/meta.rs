@@ -36,6 +36,8 @@ pub(crate) struct Meta {
     state: AtomicU8,
     /// A [`WaitReason`], meaningful while waiting.
     wait: AtomicU8,
+    /// The poll in progress wants another one. Written by whoever polls the future.
+    again: AtomicBool,
 }
 
 // SAFETY: beside the pointer to the owner, which is `Sync`, everything is atomic or never changes.
@@ -61,6 +63,7 @@ impl Meta {
             polled: AtomicBool::new(false),
             state: AtomicU8::new(State::Runnable as u8),
             wait: AtomicU8::new(WaitReason::Unknown as u8),
+            again: AtomicBool::new(false),
         }
     }
 
@@ -120,6 +123,22 @@ impl Meta {
         self.wait
             .store(WaitReason::Unknown as u8, Ordering::Relaxed);
         self.state.store(State::Polling as u8, Ordering::Relaxed);
+    }
+
+    /// The task is to be woken at the end of the poll in progress, as if its waker had been. For that poll only.
+    #[inline]
+    pub(crate) fn wake_after_poll(&self) {
+        self.again.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the poll that has ended asked for another one.
+    #[inline]
+    pub(crate) fn poll_ended(&self) -> bool {
+        let again = self.again.load(Ordering::Relaxed);
+        if again {
+            self.again.store(false, Ordering::Relaxed);
+        }
+        again
     }
 
     #[inline]

@@ -105,16 +105,17 @@ impl State {
         before & ABORTED != 0
     }
 
-    /// The poll returned `Pending`. With `keep`, the G's reference becomes the registry's.
-    pub(super) fn idle(&self, keep: bool) -> Idle {
+    /// The poll returned `Pending`. With `keep`, the G's reference becomes the registry's. With `again` the poll
+    /// wants another one: as a wake in the poll, without a transition of its own.
+    pub(super) fn idle(&self, keep: bool, again: bool) -> Idle {
         let mut current = self.0.load(Ordering::Relaxed);
         loop {
             debug_assert_ne!(current & RUNNING, 0, "only a running task goes idle");
             let (next, idle) = if current & ABORTED != 0 {
                 return self.stays_running();
-            } else if current & NOTIFIED != 0 {
+            } else if again || current & NOTIFIED != 0 {
                 let references = if keep { REFERENCE } else { 0 };
-                ((current & !RUNNING) + references, Idle::Again)
+                (((current | NOTIFIED) & !RUNNING) + references, Idle::Again)
             } else if keep {
                 (current & !RUNNING, Idle::Waits)
             } else {
@@ -359,6 +360,8 @@ mod model {
     struct Task {
         state: State,
         flag: AtomicUsize,
+        /// The next poll wants another one.
+        yields: AtomicUsize,
         future: UnsafeCell<u32>,
         output: UnsafeCell<Option<u32>>,
         waker: UnsafeCell<Option<u32>>,
@@ -371,6 +374,7 @@ mod model {
             Arc::new(Task {
                 state: State::new(),
                 flag: AtomicUsize::new(0),
+                yields: AtomicUsize::new(0),
                 future: UnsafeCell::new(0),
                 output: UnsafeCell::new(None),
                 waker: UnsafeCell::new(None),
@@ -391,10 +395,14 @@ mod model {
                 if self.flag.load(Ordering::Relaxed) == 1 {
                     return self.finish();
                 }
-                match self.state.idle(false) {
+                match self
+                    .state
+                    .idle(false, self.yields.load(Ordering::Relaxed) == 1)
+                {
                     Idle::Waits => return,
                     Idle::Dealloc => return self.free(),
                     Idle::Again => {
+                        self.yields.store(0, Ordering::Relaxed);
                         if self.state.start() {
                             return self.finish();
                         }
@@ -450,6 +458,33 @@ mod model {
         loom::model(|| {
             let task = Task::new();
             task.state.add_reference();
+            let waker = {
+                let task = task.clone();
+                thread::spawn(move || {
+                    task.flag.store(1, Ordering::Relaxed);
+                    match task.state.wake_by_value() {
+                        Some(Wake::Submit) => task.run(),
+                        Some(Wake::Nothing) => {}
+                        None => task.free(),
+                    }
+                })
+            };
+            task.run();
+            waker.join().expect("the waker");
+            assert!(task.state.is_complete());
+            assert_eq!(task.take_output(), Some(7));
+            let _ = task.state.drop_join_handle();
+            assert!(task.state.drop_reference());
+        });
+    }
+
+    /// A poll that wants another one races with a wake.
+    #[test]
+    fn model_yield_against_wake() {
+        loom::model(|| {
+            let task = Task::new();
+            task.state.add_reference();
+            task.yields.store(1, Ordering::Relaxed);
             let waker = {
                 let task = task.clone();
                 thread::spawn(move || {
