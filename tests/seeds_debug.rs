@@ -270,7 +270,7 @@ fn is_retaken(body: impl FnOnce()) -> bool {
 /// Keeps the only P from two places in turns, each time until a task that is queued behind has run: only a
 /// retake lets it, unless that one came first. Returns the lines of the two places.
 fn block_from_two_places() -> [u32; 2] {
-    let lines = [line!() + 8, line!() + 20];
+    let lines = [line!() + 7, line!() + 19];
     let runtime = builder(1).build().unwrap();
     run_task(&runtime, async move {
         for _ in 0..3 {

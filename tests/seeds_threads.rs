@@ -179,7 +179,10 @@ fn threads_for_ps_that_were_taken_away_are_reused_and_retire() {
             // One a P, and one each time that a P was taken away in one round: six times or more, also from
             // a thread that the system did not run for a while. And what was in reserve, or come too late.
             most = most.max(metrics.retake_count() - before);
-            assert!((8..=5 + most as usize).contains(&threads), "{threads} for {most}");
+            assert!(
+                (8..=5 + most as usize).contains(&threads),
+                "{threads} for {most}"
+            );
             pipe.write(8);
             for task in tasks {
                 runtime.block_on(task).unwrap();

@@ -316,7 +316,7 @@ fn a_sleeper_has_its_turn_while_a_task_computes() {
                     sleeper.await.unwrap();
                 });
                 woke.store(true, Ordering::Relaxed);
-                let join = |computer| runtime.block_on(computer).unwrap();
+                let join = |computer: JoinHandle<Duration>| runtime.block_on(computer).unwrap();
                 let used: Vec<Duration> = computers.into_iter().map(join).collect();
                 assert!(used.iter().all(|&used| used < MUCH), "not before the end");
                 used
