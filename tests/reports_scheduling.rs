@@ -140,7 +140,7 @@ fn messages_between_tasks_of_one_p_make_no_system_calls() {
 /// for a minute.
 #[test]
 fn a_busy_pair_lets_in_what_other_threads_spawn() {
-    const SPAWNED: usize = 1_000;
+    const SPAWNED: usize = 200;
     bounded(|| {
         for runtime in [
             builder(1).retake_after(None).build().unwrap(),
@@ -379,9 +379,8 @@ fn a_stream_of_tiny_tasks_costs_little_more_with_many_ps_than_with_two() {
                 }
                 parks(&runtime) - before
             };
-            // One M runs it, and one that was woken by the first looks around.
-            let waits = in_some_round(round, |&waits| waits <= 3 * TASKS);
-            eprintln!("PARKS {ps} {waits}");
+            // The M that runs it. One that would look for more beside it is one too many.
+            in_some_round(round, |&waits| waits < TASKS + TASKS / 2);
             finish(runtime);
         }
     });
@@ -574,7 +573,7 @@ fn tasks_around_one_mutex_are_not_stolen_to_and_fro() {
             finish(runtime);
             (stolen, waits)
         };
-        in_some_round(round, |&(stolen, waits)| stolen + waits < 4 * LOCKS / 10);
+        in_some_round(round, |&(stolen, waits)| stolen + waits < LOCKS / 50);
     });
 }
 

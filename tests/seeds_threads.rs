@@ -251,7 +251,9 @@ fn activity(long: Duration) -> Vec<String> {
     let before = read();
     std::thread::sleep(long);
     let moved = read().into_values().filter_map(|after| {
-        let before = before.get(&after.id).expect("no thread has begun");
+        let Some(before) = before.get(&after.id) else {
+            return Some(format!("{} ({}) has begun", after.name, after.id));
+        };
         let switches = after.switches - before.switches;
         let cpu = Duration::from_nanos(after.cpu_ns - before.cpu_ns);
         (switches > 0 || !cpu.is_zero()).then(|| {
