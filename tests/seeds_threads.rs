@@ -364,7 +364,7 @@ fn a_lone_ticker_costs_little_more_than_its_ticks() {
             waits() - before.1
         };
         // A wake-up of the M, and the monitor's few looks until it sleeps again; a thief now and then.
-        in_some_round(round, |&waits| waits <= 20 * 40);
+        in_some_round(round, |&waits| waits <= 20 * 10);
         drop(runtime);
     });
     outcome.succeeded();
