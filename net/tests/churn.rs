@@ -38,6 +38,8 @@ fn fifty_thousand_connections_leave_nothing_behind() {
                 task::spawn(async move {
                     // The client resets the connection.
                     read(&mut stream, &mut [0]).await.unwrap_err();
+                    // It is counted when its descriptor has been closed.
+                    drop(stream);
                     served.fetch_add(1, Ordering::SeqCst);
                 });
             }
@@ -67,9 +69,13 @@ fn fifty_thousand_connections_leave_nothing_behind() {
         });
     };
     connect(10_000);
-    let (fds, memory) = (descriptors(), resident_bytes());
-    connect(40_000);
-    assert!(descriptors() <= fds + 1, "a descriptor leaks");
-    let growth = resident_bytes().saturating_sub(memory);
-    assert!(growth < 40_000 * 50, "{growth} bytes more");
+    let fds = descriptors();
+    // How much is in use at once depends on who runs when. What leaks grows in each round.
+    let grows = || {
+        let memory = resident_bytes();
+        connect(40_000);
+        assert!(descriptors() <= fds + 1, "a descriptor leaks");
+        resident_bytes().saturating_sub(memory) >= 40_000 * 50
+    };
+    assert!(!(0..5).all(|_| grows()), "memory leaks");
 }

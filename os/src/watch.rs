@@ -186,7 +186,7 @@ mod tests {
 
     use gmp_executor::{Config, Flavor, Runtime};
 
-    const LIMIT: Duration = Duration::from_secs(60);
+    const LIMIT: Duration = Duration::from_secs(600);
 
     fn runtime() -> Runtime {
         let mut config = Config::new(Flavor::MultiThread, 2);

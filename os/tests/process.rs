@@ -231,7 +231,7 @@ fn killed_on_drop_and_no_zombie() {
     run(async || {
         let mut command = Command::new("sleep");
         assert!(!command.get_kill_on_drop());
-        command.arg("60").kill_on_drop(true);
+        command.arg("1000").kill_on_drop(true);
         assert!(command.get_kill_on_drop());
         let child = command.spawn().unwrap();
         let pid = child.id().unwrap();
@@ -248,7 +248,7 @@ fn an_idle_runtime_reaps_too() {
         let rt = multi_thread();
         let pid = rt.block_on(async {
             let child = Command::new("sleep")
-                .arg("60")
+                .arg("1000")
                 .kill_on_drop(true)
                 .spawn()
                 .unwrap();

@@ -25,6 +25,13 @@ fn raise(signal: i32) {
     assert_eq!(unsafe { libc::kill(std::process::id() as i32, signal) }, 0);
 }
 
+/// As [`raise`], but this thread handles it, and has done so when this returns. What the process is sent waits
+/// for whichever thread comes first, and two signals may change places.
+fn raise_here(signal: i32) {
+    // SAFETY: the tests raise only what they listen for, so it has a handler.
+    assert_eq!(unsafe { libc::raise(signal) }, 0);
+}
+
 /// The real-time signal that belongs to the test with this number.
 fn own_signal(test: i32) -> SignalKind {
     let signal = libc::SIGRTMIN() + test;
@@ -115,17 +122,17 @@ fn signals_before_a_look_are_one_and_the_next_is_another() {
         let mut signals = signal(kind).unwrap();
         let mut marker = signal(own_signal(1)).unwrap();
         for _ in 0..10 {
-            raise(kind.as_raw_value());
+            raise_here(kind.as_raw_value());
         }
-        raise(own_signal(1).as_raw_value());
+        raise_here(own_signal(1).as_raw_value());
         marker.recv().await.unwrap();
         signals.recv().await.unwrap();
         // What the first look at the pipe did not see yet may be one more, and no more than that.
-        raise(own_signal(1).as_raw_value());
+        raise_here(own_signal(1).as_raw_value());
         marker.recv().await.unwrap();
         let _ = is_pending(&mut signals);
         assert!(is_pending(&mut signals));
-        raise(kind.as_raw_value());
+        raise_here(kind.as_raw_value());
         signals.recv().await.unwrap();
     });
 }

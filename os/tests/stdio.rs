@@ -5,7 +5,7 @@ mod common;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Child, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::{TempDir, current_thread, multi_thread, poll_once, wait_until, watched};
 use gmp_io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -325,13 +325,9 @@ fn idle_reader(role: &str) {
     });
     drop(reader);
     std::io::stderr().write_all(b"!").unwrap();
-    let start = Instant::now();
     match role {
         "drop" => drop(rt),
         "background" => rt.shutdown_background(),
         _ => rt.shutdown_timeout(Duration::from_millis(50)),
-    }
-    if role != "drop" {
-        assert!(start.elapsed() < Duration::from_secs(10));
     }
 }

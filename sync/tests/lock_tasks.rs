@@ -25,13 +25,13 @@ fn multi_thread(procs: usize) -> Runtime {
 }
 
 /// Runs a test on a thread of its own, within a bound far above need.
-fn within_a_minute(test: impl FnOnce() + Send + 'static) {
+fn watched(test: impl FnOnce() + Send + 'static) {
     let (done, wait) = std::sync::mpsc::channel();
     let thread = std::thread::spawn(move || {
         test();
         done.send(()).unwrap();
     });
-    let ended = wait.recv_timeout(Duration::from_secs(60));
+    let ended = wait.recv_timeout(Duration::from_secs(600));
     if ended.is_err() && !thread.is_finished() {
         panic!("still not done");
     }
@@ -50,7 +50,7 @@ fn a_greedy_task_lets_others_run() {
         }
         stopper.await.unwrap();
     }
-    within_a_minute(|| {
+    watched(|| {
         current_thread().block_on(async {
             task::spawn(async {
                 let (mutex, lock) = (Mutex::new(()), RwLock::new(()));
@@ -87,7 +87,7 @@ impl<F: Future> Future for Counted<F> {
 /// them again and again.
 #[test]
 fn many_futures_in_one_task_are_polled_a_few_times_each() {
-    within_a_minute(|| {
+    watched(|| {
         for count in [1_000, 10_000] {
             let polls = Rc::new(Cell::new(0));
             current_thread().block_on(async {
@@ -106,7 +106,7 @@ fn many_futures_in_one_task_are_polled_a_few_times_each() {
 /// First come, first served, also between a task that locks again at once and one that waits.
 #[test]
 fn tasks_take_turns() {
-    within_a_minute(|| {
+    watched(|| {
         let turns = current_thread().block_on(async {
             let turns = Arc::new(Mutex::new(Vec::new()));
             let start = Arc::new(Barrier::new(3));
@@ -138,7 +138,7 @@ fn tasks_take_turns() {
 
 #[test]
 fn a_mutex_on_several_ps() {
-    within_a_minute(|| {
+    watched(|| {
         let runtime = multi_thread(4);
         let total = runtime.block_on(async {
             let mutex = Arc::new(Mutex::new(0));
@@ -168,7 +168,7 @@ fn a_mutex_on_several_ps() {
 
 #[test]
 fn a_rwlock_on_several_ps() {
-    within_a_minute(|| {
+    watched(|| {
         let runtime = multi_thread(4);
         runtime.block_on(async {
             let lock = Arc::new(RwLock::with_max_readers((0u32, 0u32), 3));
@@ -225,7 +225,7 @@ fn notify_on_several_ps() {
         }
     }
 
-    within_a_minute(|| {
+    watched(|| {
         let runtime = multi_thread(4);
         let received = runtime.block_on(async {
             let channel = Arc::new(Channel::default());
@@ -265,7 +265,7 @@ fn notify_on_several_ps() {
 
 #[test]
 fn cells_on_several_ps() {
-    within_a_minute(|| {
+    watched(|| {
         let runtime = multi_thread(4);
         runtime.block_on(async {
             for _ in 0..100 {
@@ -303,7 +303,7 @@ fn cells_on_several_ps() {
 /// Guards move between threads with their tasks, and tasks that are aborted give up their places.
 #[test]
 fn aborted_tasks_leave_the_queue() {
-    within_a_minute(|| {
+    watched(|| {
         let runtime = multi_thread(2);
         runtime.block_on(async {
             let semaphore = Arc::new(Semaphore::new(2));

@@ -91,7 +91,7 @@ mod tests {
         let coarse = Coarse::since(start);
         while coarse.elapsed().is_some_and(|elapsed| elapsed < LAG_MAX) {
             let truth = std::time::Instant::now() - start.into_std();
-            assert!(truth < Duration::from_secs(60), "it stands still");
+            assert!(truth < Duration::from_secs(600), "it stands still");
         }
     }
 }

@@ -51,7 +51,7 @@ struct Watchdog(#[allow(dead_code)] mpsc::Sender<()>);
 fn watchdog() -> Watchdog {
     let (alive, dropped) = mpsc::channel::<()>();
     thread::spawn(move || {
-        let limit = Duration::from_secs(120);
+        let limit = Duration::from_secs(600);
         if dropped.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
             eprintln!("a test hangs");
             std::process::abort();
@@ -736,9 +736,10 @@ fn a_source_follows_its_data_to_the_p_of_the_sender() {
     let (_, waker) = wakes();
 
     // One message after another from the CPU on which the other P polls.
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let mut sent = 0;
     while receiver.p() == Some(home) {
-        assert!(Instant::now() < deadline, "it stays where it is");
+        sent += 1;
+        assert!(sent < 10_000, "it stays where it is");
         while receiver.poll_read(&waker).is_ready() {}
         on_cpu(there, || {
             // Not `NOW`: nothing is registered there.

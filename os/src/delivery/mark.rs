@@ -28,11 +28,6 @@ impl Mark {
         // raised is visible to whoever is woken for it.
         self.0.load(Ordering::Relaxed) && self.0.swap(false, Ordering::Acquire)
     }
-
-    #[cfg(all(test, not(gmp_loom)))]
-    pub(super) fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
 }
 
 /// Fails when a receiver takes the mark before it drains, and when a handler writes before it marks.

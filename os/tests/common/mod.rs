@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use gmp_executor::{Config, Flavor, Runtime};
 
 /// Far above what anything here needs.
-pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIMIT: Duration = Duration::from_secs(600);
 
 pub(crate) fn multi_thread() -> Runtime {
     build(Flavor::MultiThread, 2)

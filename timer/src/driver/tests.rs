@@ -25,11 +25,17 @@ fn without_timers_there_is_nothing_to_wait_for() {
 fn a_p_waits_for_its_own_timers_only() {
     let driver = TimerDriver::new(2, false, false);
     let (count, waker) = Count::new();
-    let mut sleep = driver.sleep_on(1, driver.now() + HOUR);
+    let deadline = driver.now() + HOUR;
+    let mut sleep = driver.sleep_on(1, deadline);
     assert!(poll(sleep.as_mut(), &waker).is_pending());
     assert_eq!(driver.park_timeout(0), None);
+    let before = driver.now();
     let timeout = driver.park_timeout(1).expect("P 1 has a timer");
-    assert!(timeout <= HOUR + MS && timeout > HOUR - HOUR / 60);
+    assert!(
+        timeout <= deadline + MS - before,
+        "to the millisecond after it"
+    );
+    assert!(timeout >= deadline - driver.now(), "not earlier");
     assert!(!driver.is_due(1));
     drop(sleep);
     assert_eq!(driver.park_timeout(1), None);
@@ -481,7 +487,7 @@ fn registering_resetting_and_dropping_while_others_fire() {
 fn wait_for((mut sleep, count, waker): (std::pin::Pin<Box<crate::Sleep>>, Arc<Count>, Waker)) {
     let begin = std::time::Instant::now();
     while count.get() == 0 {
-        assert!(begin.elapsed() < Duration::from_secs(60), "a lost wake-up");
+        assert!(begin.elapsed() < Duration::from_secs(600), "a lost wake-up");
         thread::sleep(MS / 4);
     }
     assert_eq!(count.get(), 1);

@@ -46,7 +46,7 @@ pub(crate) fn watched<R>(test: impl FnOnce() -> R) -> R {
     let (done, is_done) = mpsc::channel::<()>();
     let name = thread::current().name().unwrap_or("?").to_owned();
     thread::spawn(move || {
-        if is_done.recv_timeout(Duration::from_secs(120)) == Err(mpsc::RecvTimeoutError::Timeout) {
+        if is_done.recv_timeout(Duration::from_secs(600)) == Err(mpsc::RecvTimeoutError::Timeout) {
             eprintln!("{name} hangs");
             std::process::abort();
         }

@@ -29,7 +29,7 @@ impl Watched {
     fn new(config: Config) -> Watched {
         let (stop, stopped) = mpsc::channel();
         thread::spawn(move || {
-            let waited = stopped.recv_timeout(Duration::from_secs(120));
+            let waited = stopped.recv_timeout(Duration::from_secs(600));
             if waited == Err(mpsc::RecvTimeoutError::Timeout) {
                 eprintln!("a test of the JoinSet hangs");
                 std::process::abort();
