@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use gmp::net::{TcpListener, TcpStream, UdpSocket};
 use gmp::runtime::Runtime;
-use gmp::sync::{Notify, oneshot};
+use gmp::sync::{Notify, Semaphore, oneshot};
 use gmp::task::{self, JoinHandle};
 use gmp::time::sleep;
 use support::{Pipe, bounded, builder, compute, current_thread, finish, in_some_round};
@@ -358,6 +358,50 @@ fn a_ticker_ticks_on_beside_a_task_that_computes() {
         assert!(used < MUCH, "it did not tick ten times meanwhile");
         assert!(runtime.metrics().retake_count() >= 1);
         finish(runtime);
+    });
+}
+
+/// Whoever gets a P that was taken away looks at its timers first: the next task may compute as long as the last.
+#[test]
+fn a_sleeper_that_is_due_goes_before_the_next_task_that_computes() {
+    bounded(|| {
+        for _ in 0..10 {
+            let runtime = runtime(1);
+            let woke = Arc::new(AtomicBool::new(false));
+            let began = Arc::new(AtomicUsize::new(0));
+            let start = Arc::new(Semaphore::new(0));
+            let sleeper = runtime.spawn({
+                let (woke, start) = (woke.clone(), start.clone());
+                async move {
+                    // Less than it takes to lose a P.
+                    let sleep = sleep(Duration::from_millis(5));
+                    start.add_permits(2);
+                    sleep.await;
+                    woke.store(true, Ordering::Relaxed);
+                }
+            });
+            let compute = || {
+                let (woke, began, start) = (woke.clone(), began.clone(), start.clone());
+                runtime.spawn(async move {
+                    let _permit = start.acquire().await.unwrap();
+                    if !woke.load(Ordering::Relaxed) {
+                        began.fetch_add(1, Ordering::Relaxed);
+                    }
+                    compute(MUCH, || woke.load(Ordering::Relaxed))
+                })
+            };
+            let computers = [compute(), compute()];
+            for computer in computers {
+                assert!(runtime.block_on(computer).unwrap() < MUCH);
+            }
+            runtime.block_on(sleeper).unwrap();
+            let began = began.load(Ordering::Relaxed);
+            assert!(
+                began <= 1,
+                "{began} began to compute before the sleeper woke"
+            );
+            finish(runtime);
+        }
     });
 }
 

@@ -330,13 +330,12 @@ impl Handle {
             name,
             kind: SpawnKind::Blocking { mandatory },
         };
-        let inhibit = AdvanceInhibited::new(self);
-        let job = async move {
-            let _inhibit = inhibit;
-            job()
-        };
+        // Until its G is finished.
+        if let Some(timers) = self.scheduler().pausable_timers() {
+            timers.inhibit_auto_advance(true);
+        }
         // SAFETY: the bounds of this function say that the job and its result are `Send + 'static`.
-        let (g, handle) = unsafe { task::new_g(spec, job) };
+        let (g, handle) = unsafe { task::new_g(spec, async move { job() }) };
         self.submit(owner, g);
         handle
     }
@@ -499,30 +498,6 @@ pub(crate) const CANNOT_START: &str = "Cannot start a runtime from within a runt
      because a function (like `block_on`) attempted to block the current thread while the thread \
      is being used to drive asynchronous tasks. If you are in an async function, use `.await` on \
      the future instead of blocking on it.";
-
-/// While it lives, a paused clock does not step by itself.
-struct AdvanceInhibited(Option<Arc<dyn Timers>>);
-
-impl AdvanceInhibited {
-    fn new(handle: &Handle) -> Self {
-        // Only a current_thread runtime can pause its clock.
-        let timers = handle
-            .timers()
-            .filter(|_| !handle.scheduler().is_multi_thread());
-        if let Some(timers) = timers {
-            timers.inhibit_auto_advance(true);
-        }
-        AdvanceInhibited(timers.cloned())
-    }
-}
-
-impl Drop for AdvanceInhibited {
-    fn drop(&mut self) {
-        if let Some(timers) = &self.0 {
-            timers.inhibit_auto_advance(false);
-        }
-    }
-}
 
 /// For code that is generic over executors. The task's handle is dropped: it goes on by itself, and a panic in
 /// it is lost.

@@ -408,6 +408,9 @@ impl M {
             let next = !self.p().runnext.is_empty();
             self.look_around();
             let readied = !next && !self.p().runnext.is_empty();
+            if readied {
+                self.begin_slice_with_event();
+            }
             if let Some(g) = self.global_g_in_turn(readied) {
                 self.handovers.set(0);
                 return Some(g);
@@ -431,6 +434,17 @@ impl M {
         }
         self.look_around();
         self.local_g()
+    }
+
+    /// A look behind a long poll has put a G into runnext. It begins a slice of its own and goes before the queue,
+    /// whose head may compute as long; but not each time, since where all polls are long there is always such a G.
+    fn begin_slice_with_event(&self) {
+        let p = self.p();
+        if p.end_slice.load(Ordering::Relaxed) {
+            let queue_next = p.queue_next.load(Ordering::Relaxed);
+            p.queue_next.store(!queue_next, Ordering::Relaxed);
+            p.end_slice.store(queue_next, Ordering::Relaxed);
+        }
     }
 
     /// A G of the global queue, ahead of the P's own; but not twice in a row, since a poll can outlast the

@@ -35,6 +35,8 @@ pub(crate) struct P {
     pub(crate) told: AtomicBool,
     /// A [`GlobalTurn`]. Of the P and not of its M, which may lose the P at each G. Written by the holder alone.
     pub(crate) global_turn: AtomicU8,
+    /// After the next long poll the queue comes before what an event has readied. Written by the holder alone.
+    pub(crate) queue_next: AtomicBool,
     /// Where the task was spawned that is being polled; null between polls of the scheduler's own.
     location: AtomicPtr<Location<'static>>,
     /// The M that holds the P, or watches it while the P is idle; and the one that watches while a
@@ -107,6 +109,7 @@ impl P {
             end_slice: AtomicBool::new(false),
             told: AtomicBool::new(false),
             global_turn: AtomicU8::new(GlobalTurn::NEXT),
+            queue_next: AtomicBool::new(false),
             location: AtomicPtr::new(ptr::null_mut()),
             holder: Mutex::new(Holder::default()),
             sleeps_until: SleepsUntil::new(),

@@ -96,6 +96,12 @@ impl Scheduler {
         self.config.timers.as_deref()
     }
 
+    /// The timers of a runtime whose clock can be paused: a blocking job keeps that from stepping by itself.
+    pub(crate) fn pausable_timers(&self) -> Option<&Arc<dyn Timers>> {
+        let timers = self.config.timers.as_ref();
+        timers.filter(|_| !self.is_multi_thread())
+    }
+
     /// Work was published: gets an M going for it if a P is idle and nobody is on the way.
     #[inline]
     pub(crate) fn submit(&self) {

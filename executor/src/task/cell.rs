@@ -442,6 +442,11 @@ impl G {
     /// The output is stored: tells whoever waits for it. Drops the G's reference.
     fn finish(&self) {
         let task = self.header();
+        let timers = match task.meta.is_blocking() {
+            // SAFETY: RUNNING is set, so the task is not done.
+            true => unsafe { task.meta.owner() }.pausable_timers(),
+            false => None,
+        };
         super::shard::retire(&task.meta);
         let completed = task.state.complete();
         if completed.drop_output {
@@ -452,6 +457,10 @@ impl G {
             // SAFETY: JOIN_WAKER was set at the completion: rule 3.
             let waker = unsafe { join_waker_slot(self.0) }.take();
             crate::seam::wake_all(waker);
+        }
+        // After the wake-up, or a paused clock would step past the deadlines of whoever waited for the job.
+        if let Some(timers) = timers {
+            timers.inhibit_auto_advance(false);
         }
         if completed.holds_reference {
             // SAFETY: the G's, and this was its last use.

@@ -30,6 +30,7 @@ use super::cell::{self, Header};
 use super::{Meta, Target};
 use crate::context;
 use crate::scheduler::Scheduler;
+use crate::seam::Timers;
 
 pub(crate) struct Shard {
     target: Target,
@@ -72,6 +73,14 @@ impl Shard {
 
     pub(crate) fn target(&self) -> &Target {
         &self.target
+    }
+
+    /// The timers that a blocking job among these tasks keeps from stepping by themselves.
+    pub(super) fn pausable_timers(&self) -> Option<Arc<dyn Timers>> {
+        match &self.target {
+            Target::Scheduler(scheduler) => scheduler.pausable_timers().cloned(),
+            Target::Local(_) => None,
+        }
     }
 
     /// No task is to be polled for the first time any more.
