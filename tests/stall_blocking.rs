@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use gmp::net::{TcpListener, TcpStream, UdpSocket};
-use gmp::runtime::Runtime;
+use gmp::io::AsyncReadExt;
+use gmp::net::{TcpListener, TcpStream, UdpSocket, UnixStream};
+use gmp::runtime::{Runtime, worker_index};
 use gmp::sync::{Notify, Semaphore, oneshot};
 use gmp::task::{self, JoinHandle};
 use gmp::time::sleep;
@@ -294,6 +295,57 @@ fn a_task_woken_by_the_main_future_before_it_blocks_runs() {
                 finish(runtime);
             }
         }
+    });
+}
+
+/// The only other M never runs dry, so that it never searches, and nobody takes the P away.
+#[test]
+fn a_socket_behind_a_blocked_task_is_looked_after_by_a_busy_p() {
+    bounded(|| {
+        let runtime = builder(2).retake_after(None).build().unwrap();
+        let _context = runtime.enter();
+        let heard = Arc::new(AtomicBool::new(false));
+        let busy = runtime.spawn({
+            let heard = heard.clone();
+            async move {
+                while !heard.load(Ordering::Relaxed) {
+                    task::yield_now().await;
+                }
+            }
+        });
+        let (about_to_block, blocks) = mpsc::channel();
+        let blocked = runtime.spawn({
+            let heard = heard.clone();
+            async move {
+                let speaker = loop {
+                    let (mut listener, speaker) = UnixStream::pair().unwrap();
+                    let (heard, waits_on) = (heard.clone(), Arc::new(AtomicUsize::new(usize::MAX)));
+                    task::spawn({
+                        let waits_on = waits_on.clone();
+                        async move {
+                            waits_on.store(worker_index().unwrap(), Ordering::Relaxed);
+                            if listener.read_u8().await.is_ok() {
+                                heard.store(true, Ordering::Relaxed);
+                            }
+                        }
+                    });
+                    task::yield_now().await;
+                    if worker_index() == Some(waits_on.load(Ordering::Relaxed)) {
+                        break speaker;
+                    }
+                };
+                about_to_block.send(speaker).unwrap();
+                while !heard.load(Ordering::Relaxed) {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
+        });
+        let speaker = blocks.recv().unwrap();
+        assert_eq!(speaker.try_write(&[1]).unwrap(), 1);
+        runtime.block_on(blocked).unwrap();
+        runtime.block_on(busy).unwrap();
+        assert_eq!(runtime.metrics().retake_count(), 0);
+        finish(runtime);
     });
 }
 

@@ -25,7 +25,8 @@ use std::time::{Duration, Instant};
 use crossbeam_deque::Worker;
 use parking_lot::Mutex;
 
-use self::clock::Clock;
+use self::clock::{Clock, Due};
+use self::search::Neighbour;
 use crate::context;
 use crate::coop::{self, Budget};
 use crate::cpuclock::CpuClock;
@@ -97,6 +98,7 @@ pub(crate) struct M {
     /// Registry entries of tasks that this M has completed.
     pub(crate) sweep: Sweep,
     clock: Clock,
+    neighbour: Cell<Neighbour>,
     /// Since when the P has not been idle.
     busy_since: Cell<Instant>,
     rng: Cell<u32>,
@@ -147,6 +149,7 @@ impl M {
             yields: Cell::new(0),
             sweep: Sweep::new(),
             clock: Clock::new(),
+            neighbour: Cell::new(Neighbour::new()),
             busy_since: Cell::new(Instant::now()),
             rng: Cell::new((id as u32).wrapping_mul(0x9e37_79b9) | 1),
         }
@@ -404,7 +407,11 @@ impl M {
     /// The next G that needs no searching, with netpoll and timers looked at as often as is due.
     pub(crate) fn next_g(&self) -> Option<G> {
         let config = &self.scheduler.config;
-        if self.clock.tick(config.event_interval) {
+        let due = self.clock.tick(config.event_interval);
+        if due != Due::Nothing && self.scheduler.procs() > 1 {
+            self.look_after_neighbour();
+        }
+        if due == Due::All {
             let next = !self.p().runnext.is_empty();
             self.look_around();
             let readied = !next && !self.p().runnext.is_empty();

@@ -10,6 +10,16 @@ pub(super) const LOOK_EVERY: Duration = Duration::from_millis(1);
 /// noticed that they are slow.
 const READ_AFTER_MAX: u32 = 16;
 
+/// What a busy M has to look at before its next poll.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    Nothing,
+    /// The P that it watches: the clock was read just now.
+    Neighbour,
+    /// That and its own P's poller and timers, and the global queue.
+    All,
+}
+
 /// Reads the clock as seldom as the polls allow, and tells when a busy P has to look around.
 pub(super) struct Clock {
     polls: Cell<u32>,
@@ -31,18 +41,26 @@ impl Clock {
         }
     }
 
-    /// Counts a poll; says whether `interval` polls or [`LOOK_EVERY`] have passed since the last look.
+    /// Counts a poll; says what is due. Everything is when `interval` polls or [`LOOK_EVERY`] have passed.
     #[inline]
-    pub(super) fn tick(&self, interval: u32) -> bool {
+    pub(super) fn tick(&self, interval: u32) -> Due {
         let polls = self.polls.get() + 1;
         self.polls.set(polls);
         if polls >= interval {
             self.polls.set(0);
-            return true;
+            return Due::All;
         }
         let until = self.until_read.get() - 1;
         self.until_read.set(until);
-        until == 0 && self.read(interval)
+        match until {
+            0 => self.read(interval),
+            _ => Due::Nothing,
+        }
+    }
+
+    /// When the clock was read last.
+    pub(super) fn last_read(&self) -> Instant {
+        self.last_read.get()
     }
 
     /// The next poll is to be preceded by a look.
@@ -51,7 +69,7 @@ impl Clock {
     }
 
     #[cold]
-    fn read(&self, interval: u32) -> bool {
+    fn read(&self, interval: u32) -> Due {
         let now = Instant::now();
         let passed = now - self.last_read.replace(now);
         let a_poll = passed / self.read_every.get();
@@ -63,10 +81,10 @@ impl Clock {
         self.read_every.set(every);
         self.until_read.set(every);
         if now - self.last_look.get() < LOOK_EVERY {
-            return false;
+            return Due::Neighbour;
         }
         self.last_look.set(now);
         self.polls.set(0);
-        true
+        Due::All
     }
 }

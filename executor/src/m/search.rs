@@ -1,7 +1,7 @@
 //! Searching: what an M does that has run dry, before it waits.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{M, NO_P};
 use crate::p::bump;
@@ -9,6 +9,34 @@ use crate::task::G;
 
 /// Passes over the other Ps before an M gives up, as in Go.
 const STEAL_PASSES: usize = 4;
+
+/// For how long a P with sources may stand at the same poll, or asleep, before a busy M looks behind it. Twice as
+/// long each time that nothing is there: an idle P has a watcher, who mostly is awake sooner.
+const STANDS_AFTER: Duration = Duration::from_micros(100);
+const STANDS_AFTER_MAX: Duration = Duration::from_millis(1);
+
+/// Another P that a busy M keeps an eye on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Neighbour {
+    p: usize,
+    /// Where its poll tick stands,
+    tick: u32,
+    /// and since when, or since when nobody has looked behind it.
+    since: Instant,
+    /// After how long to look behind it.
+    after: Duration,
+}
+
+impl Neighbour {
+    pub(super) fn new() -> Neighbour {
+        Neighbour {
+            p: 0,
+            tick: 0,
+            since: Instant::now(),
+            after: STANDS_AFTER,
+        }
+    }
+}
 
 impl M {
     pub(super) fn may_spin(&self) -> bool {
@@ -71,6 +99,39 @@ impl M {
         g
     }
 
+    /// Takes what is ready behind another P whose M does not get to it: that is in a long poll, or the system
+    /// runs something else on its core, which may be this very M. Whoever runs dry searches all the others; an M
+    /// that is always busy would never notice. One P at a time, the next when this one moves.
+    pub(super) fn look_after_neighbour(&self) {
+        let scheduler = &*self.scheduler;
+        let now = self.clock.last_read();
+        let mut neighbour = self.neighbour.get();
+        let p = neighbour.p;
+        if p == self.p.get() || self.tick_of(p) != neighbour.tick {
+            let procs = scheduler.procs();
+            neighbour.p = match (p + 1) % procs {
+                own if own == self.p.get() => (own + 1) % procs,
+                other => other,
+            };
+            neighbour.tick = self.tick_of(neighbour.p);
+            neighbour.after = STANDS_AFTER;
+        } else if now - neighbour.since >= neighbour.after && scheduler.netpoll().has_sources(p) {
+            neighbour.after = match self.take_readiness(p) {
+                0 => (neighbour.after * 2).min(STANDS_AFTER_MAX),
+                _ => STANDS_AFTER,
+            };
+            self.flush_batch();
+        } else {
+            return;
+        }
+        neighbour.since = now;
+        self.neighbour.set(neighbour);
+    }
+
+    fn tick_of(&self, p: usize) -> u32 {
+        self.scheduler.ps[p].polltick.load(Ordering::Relaxed)
+    }
+
     fn steal_from(&self, victim: usize, last_pass: bool) -> Option<G> {
         let scheduler = &*self.scheduler;
         let other = &*scheduler.ps[victim];
@@ -101,19 +162,28 @@ impl M {
     /// Netpoll of another P, without waiting, and if asked its timers.
     fn look_behind(&self, victim: usize, timers: bool) -> Option<G> {
         let scheduler = &*self.scheduler;
-        self.batching.set(true);
         if scheduler.netpoll().has_sources(victim) {
-            bump(&self.p().stats.netpolls, 1);
-            // An error here is one of the poller itself; whoever waits in it meets it, too.
-            let _ = scheduler
-                .netpoll()
-                .poll(victim, self.p.get(), Some(Duration::ZERO));
+            self.take_readiness(victim);
         }
         if timers && let Some(timers) = scheduler.timers() {
+            self.batching.set(true);
             timers.fire(victim);
+            self.batching.set(false);
         }
-        self.batching.set(false);
         self.flush_batch();
         self.local_g()
+    }
+
+    /// Collects what is ready behind P `victim`; says how much that is.
+    fn take_readiness(&self, victim: usize) -> usize {
+        self.batching.set(true);
+        bump(&self.p().stats.netpolls, 1);
+        // An error here is one of the poller itself; whoever waits in it meets it, too.
+        let woken = self
+            .scheduler
+            .netpoll()
+            .poll(victim, self.p.get(), Some(Duration::ZERO));
+        self.batching.set(false);
+        woken.unwrap_or(0)
     }
 }
