@@ -26,7 +26,7 @@ async fn sqlite(directory: &TempDir) -> SqlitePool {
     let file = SqliteConnectOptions::new()
         .filename(directory.path().join("test.db"))
         .journal_mode(SqliteJournalMode::Wal)
-        .busy_timeout(Duration::from_secs(60))
+        .busy_timeout(Duration::from_secs(600))
         .create_if_missing(true);
     SqlitePool::connect_with(file).await.unwrap()
 }
