@@ -14,7 +14,7 @@ use crate::coop::{self, Budget};
 use crate::handle::{Handle, TryCurrentError};
 use crate::m::M;
 use crate::park::ThreadParker;
-use crate::task::Meta;
+use crate::task::{self, Meta};
 
 /// The cells that every leaf operation looks at.
 pub(crate) struct Hot {
@@ -148,7 +148,8 @@ pub(crate) fn is_own_waker(waker: &Waker) -> bool {
 /// note and no reference.
 pub(crate) fn defer(waker: &Waker) {
     if is_own_waker(waker) {
-        if with_task(Meta::wake_after_poll).is_none() {
+        // Where a task is dropped there is no waker of its own, and a stranger's data may be null, too.
+        if !task::is_waker(waker) || with_task(Meta::wake_after_poll).is_none() {
             waker.wake_by_ref();
         }
         return;

@@ -7,7 +7,7 @@
 //! A denied leaf may be polled again within the same poll, by a combinator that polls whichever
 //! child was woken (`FuturesUnordered`). It would do so for ever if the denial woke the child at
 //! once. So the wake-up of a waker that is not the task's own is *deferred* until the task's poll
-//! has returned.
+//! has returned. The task's own is not touched at all: the poll's end finds a note instead.
 
 use std::cell::Cell;
 use std::future::Future;

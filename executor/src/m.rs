@@ -207,6 +207,7 @@ impl M {
         self.p.set(p);
         self.record.preempt.store(false, Ordering::Relaxed);
         self.scheduler.ps[p].set_holder(Some(self.record.clone()));
+        self.handovers.set(0);
         self.busy_since.set(Instant::now());
     }
 
@@ -408,20 +409,10 @@ impl M {
     pub(crate) fn next_g(&self) -> Option<G> {
         let config = &self.scheduler.config;
         let due = self.clock.tick(config.event_interval);
-        if due != Due::Nothing && self.scheduler.procs() > 1 {
-            self.look_after_neighbour();
-        }
-        if due == Due::All {
-            let next = !self.p().runnext.is_empty();
-            self.look_around();
-            let readied = !next && !self.p().runnext.is_empty();
-            if readied {
-                self.begin_slice_with_event();
-            }
-            if let Some(g) = self.global_g_in_turn(readied) {
-                self.handovers.set(0);
-                return Some(g);
-            }
+        if due != Due::Nothing
+            && let Some(g) = self.look(due)
+        {
+            return Some(g);
         }
         if let Some(g) = self.local_g() {
             return Some(g);
@@ -443,14 +434,41 @@ impl M {
         self.local_g()
     }
 
-    /// A look behind a long poll has put a G into runnext. It begins a slice of its own and goes before the queue,
-    /// whose head may compute as long; but not each time, since where all polls are long there is always such a G.
+    /// Looks at what is due between two polls. What it readies is queued, or in runnext; a G of the global queue
+    /// that has its turn is returned.
+    fn look(&self, due: Due) -> Option<G> {
+        let was_empty = self.p().runnext.is_empty();
+        if self.scheduler.procs() > 1 {
+            self.look_after_neighbour();
+        }
+        if due == Due::All {
+            self.look_around();
+        }
+        let readied = was_empty && !self.p().runnext.is_empty();
+        if readied {
+            self.begin_slice_with_event();
+        }
+        if due != Due::All {
+            return None;
+        }
+        let g = self.global_g_in_turn(readied)?;
+        self.handovers.set(0);
+        Some(g)
+    }
+
+    /// A look has put a G into runnext. If the slice is over, after a long poll say, the G begins one of its own
+    /// and goes before the queue, whose head may compute as long; but not each time, since where all polls are
+    /// long there is always such a G.
     fn begin_slice_with_event(&self) {
         let p = self.p();
-        if p.end_slice.load(Ordering::Relaxed) {
-            let queue_next = p.queue_next.load(Ordering::Relaxed);
-            p.queue_next.store(!queue_next, Ordering::Relaxed);
-            p.end_slice.store(queue_next, Ordering::Relaxed);
+        if !p.end_slice.load(Ordering::Relaxed) {
+            return;
+        }
+        let queue_next = p.queue_next.load(Ordering::Relaxed);
+        p.queue_next.store(!queue_next, Ordering::Relaxed);
+        if !queue_next {
+            self.slice_ends_if(true);
+            p.slice_begins();
         }
     }
 

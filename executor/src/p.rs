@@ -28,7 +28,7 @@ pub(crate) struct P {
     /// The `polltick` of a poll that the monitor has seen last for a while: while it is the current
     /// one, thieves may take the runnext.
     pub(crate) slow_poll: AtomicU32,
-    /// The monitor saw the slice last too long: the next runnext goes to the tail.
+    /// The monitor saw the slice last too long: the next runnext goes to the tail, unless an event put it there.
     pub(crate) end_slice: AtomicBool,
     /// Somebody has been told of what is in the queue, unless the queue is empty. Not of a G that yielded alone,
     /// nor of a few that netpoll or timers have just readied. Written by the holder alone.
@@ -123,12 +123,18 @@ impl P {
         let tick = self.polltick.load(Ordering::Relaxed).wrapping_add(1);
         self.polltick.store(tick, Ordering::Relaxed);
         if new_slice {
-            let tick = self.schedtick.load(Ordering::Relaxed).wrapping_add(1);
-            self.schedtick.store(tick, Ordering::Relaxed);
+            self.slice_begins();
         }
         self.location
             .store(ptr::from_ref(location).cast_mut(), Ordering::Relaxed);
         bump(&self.stats.polls, 1);
+    }
+
+    /// Holder only.
+    #[inline]
+    pub(crate) fn slice_begins(&self) {
+        let tick = self.schedtick.load(Ordering::Relaxed).wrapping_add(1);
+        self.schedtick.store(tick, Ordering::Relaxed);
     }
 
     /// Where the task was spawned that is polled now, or was polled last.

@@ -68,8 +68,8 @@ pub trait Timers: Any + Debug + Send + Sync {
     /// there is nothing to run: a paused clock steps to the next deadline. Says whether it did.
     fn auto_advance(&self) -> bool;
 
-    /// Counts the blocking jobs during which a paused clock must not step by itself:
-    /// one more with `true`, one fewer with `false`.
+    /// Counts the blocking jobs during which a paused clock must not step by itself, until those who wait for
+    /// them are woken: one more with `true`, one fewer with `false`.
     fn inhibit_auto_advance(&self, inhibit: bool);
 
     /// Every timer fails from now on: sleepers are woken, and new ones panic or fail as documented.

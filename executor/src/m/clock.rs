@@ -1,9 +1,9 @@
-//! When a busy P has to look around: at netpoll, timers and the global queue.
+//! When a busy M has to look around: at netpoll, timers, the global queue and a neighbour.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// What a busy P has to look at netpoll, timers and the global queue after, beside the ticks.
+/// After this time a busy M looks at netpoll, timers and the global queue, however few its polls were.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 /// How many polls may go by between two readings of the clock: so many slow ones may come before it is
@@ -14,7 +14,7 @@ const READ_AFTER_MAX: u32 = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     Nothing,
-    /// The P that it watches: the clock was read just now.
+    /// The P that it watches.
     Neighbour,
     /// That and its own P's poller and timers, and the global queue.
     All,
@@ -65,7 +65,7 @@ impl Clock {
 
     /// The next poll is to be preceded by a look.
     pub(super) fn look_next(&self) {
-        self.polls.set(u32::MAX / 2);
+        self.polls.set(u32::MAX - 1);
     }
 
     #[cold]

@@ -1,4 +1,4 @@
-//! Searching: what an M does that has run dry, before it waits.
+//! Searching: what an M does that has run dry, before it waits; and the look at a neighbour of one that has not.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -101,28 +101,37 @@ impl M {
 
     /// Takes what is ready behind another P whose M does not get to it: that is in a long poll, or the system
     /// runs something else on its core, which may be this very M. Whoever runs dry searches all the others; an M
-    /// that is always busy would never notice. One P at a time, the next when this one moves.
+    /// that is always busy would never notice. It watches one P at a time, and the next when that one moves, has
+    /// no sources, or has nothing ready time after time.
     pub(super) fn look_after_neighbour(&self) {
-        let scheduler = &*self.scheduler;
         let now = self.clock.last_read();
         let mut neighbour = self.neighbour.get();
+        let stands = now.saturating_duration_since(neighbour.since);
+        if stands < neighbour.after {
+            return;
+        }
         let p = neighbour.p;
-        if p == self.p.get() || self.tick_of(p) != neighbour.tick {
-            let procs = scheduler.procs();
+        let netpoll = self.scheduler.netpoll();
+        let mut next =
+            p == self.p.get() || self.tick_of(p) != neighbour.tick || !netpoll.has_sources(p);
+        if !next {
+            if self.take_readiness(p) > 0 {
+                neighbour.after = STANDS_AFTER;
+                self.flush_batch();
+            } else if neighbour.after < STANDS_AFTER_MAX {
+                neighbour.after = (neighbour.after * 2).min(STANDS_AFTER_MAX);
+            } else {
+                next = true;
+            }
+        }
+        if next {
+            let procs = self.scheduler.procs();
             neighbour.p = match (p + 1) % procs {
                 own if own == self.p.get() => (own + 1) % procs,
                 other => other,
             };
             neighbour.tick = self.tick_of(neighbour.p);
             neighbour.after = STANDS_AFTER;
-        } else if now - neighbour.since >= neighbour.after && scheduler.netpoll().has_sources(p) {
-            neighbour.after = match self.take_readiness(p) {
-                0 => (neighbour.after * 2).min(STANDS_AFTER_MAX),
-                _ => STANDS_AFTER,
-            };
-            self.flush_batch();
-        } else {
-            return;
         }
         neighbour.since = now;
         self.neighbour.set(neighbour);

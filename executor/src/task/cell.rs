@@ -449,6 +449,14 @@ impl G {
         };
         super::shard::retire(&task.meta);
         let completed = task.state.complete();
+        let allow_advance = || {
+            if let Some(timers) = &timers {
+                timers.inhibit_auto_advance(false);
+            }
+        };
+        if !completed.wake_join {
+            allow_advance();
+        }
         if completed.drop_output {
             // SAFETY: nobody wants it: rule 2.
             unsafe { discard_output(self.0) }
@@ -457,10 +465,8 @@ impl G {
             // SAFETY: JOIN_WAKER was set at the completion: rule 3.
             let waker = unsafe { join_waker_slot(self.0) }.take();
             crate::seam::wake_all(waker);
-        }
-        // After the wake-up, or a paused clock would step past the deadlines of whoever waited for the job.
-        if let Some(timers) = timers {
-            timers.inhibit_auto_advance(false);
+            // Only now, or a paused clock could step past the deadlines of whoever waited for the job.
+            allow_advance();
         }
         if completed.holds_reference {
             // SAFETY: the G's, and this was its last use.
@@ -501,6 +507,12 @@ fn schedule(g: G, yielded: bool) {
 
 static WAKER: RawWakerVTable =
     RawWakerVTable::new(clone_waker, wake_by_value, wake_by_ref, drop_waker);
+
+/// Whether this is the waker of some task.
+#[inline]
+pub(crate) fn is_waker(waker: &Waker) -> bool {
+    std::ptr::eq(waker.vtable(), &WAKER)
+}
 
 /// A waker on a reference of the caller's.
 fn waker(header: NonNull<Header>) -> Waker {

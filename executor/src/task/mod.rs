@@ -38,7 +38,7 @@ pub use local_key::{AccessError, LocalKey, TaskLocalFuture};
 pub use spawn::{block_in_place, spawn, spawn_blocking};
 pub use yield_now::yield_now;
 
-pub(crate) use cell::{BOX_ABOVE, G, Spawn, SpawnKind, new_g};
+pub(crate) use cell::{BOX_ABOVE, G, Spawn, SpawnKind, is_waker, new_g};
 pub(crate) use meta::{Meta, State};
 pub(crate) use shard::{Shard, Sweep};
 

@@ -5,7 +5,7 @@
 //! | bit | means | set by | never beside |
 //! | --- | --- | --- | --- |
 //! | RUNNING | an M polls the future, or drops it | the M that has the G | – |
-//! | NOTIFIED | a [`G`](super::G) exists, or will when the poll in progress ends | a waker, an abort, a spawn | – |
+//! | NOTIFIED | a [`G`](super::G) exists, or will when the poll in progress ends | a waker, an abort, a spawn, the end of a poll that wants another | – |
 //! | COMPLETE | the future is gone, the output (or the error) is stored or consumed | the M, with RUNNING | RUNNING |
 //! | JOIN_INTEREST | there is a `JoinHandle` | the spawn | – |
 //! | JOIN_WAKER | the handle's waker is in its slot, published | the handle | – |
@@ -49,7 +49,7 @@ pub(super) enum Idle {
     Waits,
     /// It waits, and this was the last reference.
     Dealloc,
-    /// It was woken while it was polled: the G lives on.
+    /// It was woken while it was polled, or wants another poll: the G lives on.
     Again,
     /// It was aborted while it was polled, and is still RUNNING: its future has to be dropped.
     Cancel,
@@ -545,6 +545,26 @@ mod model {
             }
             m.join().expect("the M");
             assert_eq!(task.freed.load(Ordering::Relaxed), 1);
+        });
+    }
+
+    /// An abort races with a poll that wants another one.
+    #[test]
+    fn model_abort_against_yield() {
+        loom::model(|| {
+            let task = Task::new();
+            task.yields.store(1, Ordering::Relaxed);
+            let m = {
+                let task = task.clone();
+                thread::spawn(move || task.run())
+            };
+            if task.state.abort() == Wake::Submit {
+                task.run();
+            }
+            m.join().expect("the M");
+            assert!(task.state.is_complete(), "the abort was lost");
+            assert_eq!(task.take_output(), Some(7));
+            assert!(task.state.drop_reference());
         });
     }
 
