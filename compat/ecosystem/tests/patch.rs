@@ -10,6 +10,14 @@ use serde_json::Value;
 
 const WORKSPACE: &str = env!("CARGO_MANIFEST_DIR");
 
+/// The platform that this was built for. What other platforms need has not been downloaded.
+fn host() -> String {
+    let output = Command::new("rustc").arg("-vV").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    host.expect("the name of the platform").to_owned()
+}
+
 /// The packages named tokio in the tree of a manifest.
 fn tokios(manifest: &str, options: &[&str]) -> Vec<Value> {
     let output = Command::new(env!("CARGO"))
@@ -18,6 +26,8 @@ fn tokios(manifest: &str, options: &[&str]) -> Vec<Value> {
             "--format-version=1",
             "--manifest-path",
             manifest,
+            "--filter-platform",
+            &host(),
         ])
         .args(options)
         .output()
