@@ -35,15 +35,20 @@ impl Log {
     }
 }
 
-/// Ten rounds in which `round` was not interrupted for long; each must log `expected`.
+/// Ten rounds in which `round` was not interrupted for long; they must log `expected`.
 fn expect_order(runtime: &Runtime, expected: &[usize], round: impl Fn(&Runtime, Log) -> Duration) {
     let mut undisturbed = 0;
+    let mut wrong = Vec::new();
     for _ in 0..10_000 {
         let log = Log::default();
         let took = round(runtime, log.clone());
         let order = log.take();
-        if took < WITHIN_A_SLICE {
-            assert_eq!(order, expected, "after {took:?}");
+        if took < WITHIN_A_SLICE && order != expected {
+            // The system may have stopped the M between two of its steps, and the monitor have ended the slice
+            // that the round was about to begin.
+            wrong.push((took, order.clone()));
+            assert!(wrong.len() <= 3, "{wrong:?} instead of {expected:?}");
+        } else if took < WITHIN_A_SLICE {
             undisturbed += 1;
             if undisturbed == 10 {
                 return;
