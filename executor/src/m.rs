@@ -461,14 +461,13 @@ impl M {
     /// long there is always such a G.
     fn begin_slice_with_event(&self) {
         let p = self.p();
-        if !p.end_slice.load(Ordering::Relaxed) {
+        if !p.is_slice_over() {
             return;
         }
         let queue_next = p.queue_next.load(Ordering::Relaxed);
         p.queue_next.store(!queue_next, Ordering::Relaxed);
         if !queue_next {
             self.slice_ends_if(true);
-            p.slice_begins();
         }
     }
 
@@ -504,7 +503,7 @@ impl M {
         let p = self.p();
         if let Some(g) = p.runnext.take() {
             let handovers = self.handovers.get();
-            let slice_over = handovers >= HANDOVERS_MAX || p.end_slice.load(Ordering::Relaxed);
+            let slice_over = handovers >= HANDOVERS_MAX || p.is_slice_over();
             if !slice_over || self.queue().is_empty() {
                 self.handovers.set(handovers.saturating_add(1));
                 self.slice_ends_if(slice_over);
@@ -529,8 +528,8 @@ impl M {
     fn slice_ends_if(&self, over: bool) {
         if over {
             self.handovers.set(0);
-            if self.p().end_slice.load(Ordering::Relaxed) {
-                self.p().end_slice.store(false, Ordering::Relaxed);
+            if self.p().is_slice_over() {
+                self.p().slice_begins();
             }
         }
     }

@@ -284,7 +284,7 @@ impl Watch {
             look.schedtick = schedtick;
             look.slice_since = now;
         } else if now - look.slice_since >= self.threshold() {
-            state.end_slice.store(true, Ordering::Relaxed);
+            state.end_slice(schedtick);
         }
     }
 

@@ -28,8 +28,9 @@ pub(crate) struct P {
     /// The `polltick` of a poll that the monitor has seen last for a while: while it is the current
     /// one, thieves may take the runnext.
     pub(crate) slow_poll: AtomicU32,
-    /// The monitor saw the slice last too long: the next runnext goes to the tail, unless an event put it there.
-    pub(crate) end_slice: AtomicBool,
+    /// The `schedtick` of a slice that the monitor has seen last too long: while it is the current one, the next
+    /// runnext goes to the tail, unless an event put it there.
+    ended_slice: AtomicU32,
     /// Somebody has been told of what is in the queue, unless the queue is empty. Not of a G that yielded alone,
     /// nor of a few that netpoll or timers have just readied. Written by the holder alone.
     pub(crate) told: AtomicBool,
@@ -106,7 +107,7 @@ impl P {
             polltick: AtomicU32::new(1),
             schedtick: AtomicU32::new(0),
             slow_poll: AtomicU32::new(0),
-            end_slice: AtomicBool::new(false),
+            ended_slice: AtomicU32::new(u32::MAX),
             told: AtomicBool::new(false),
             global_turn: AtomicU8::new(GlobalTurn::NEXT),
             queue_next: AtomicBool::new(false),
@@ -128,6 +129,17 @@ impl P {
         self.location
             .store(ptr::from_ref(location).cast_mut(), Ordering::Relaxed);
         bump(&self.stats.polls, 1);
+    }
+
+    /// The slice that began with `schedtick` has lasted too long. One that has begun since is not meant.
+    pub(crate) fn end_slice(&self, schedtick: u32) {
+        self.ended_slice.store(schedtick, Ordering::Relaxed);
+    }
+
+    /// Whether the slice has lasted too long.
+    #[inline]
+    pub(crate) fn is_slice_over(&self) -> bool {
+        self.ended_slice.load(Ordering::Relaxed) == self.schedtick.load(Ordering::Relaxed)
     }
 
     /// Holder only.

@@ -452,12 +452,13 @@ mod model {
         }
     }
 
-    /// A wake races with the first poll; the flag raised before it must be seen.
-    #[test]
-    fn model_no_wake_is_lost() {
-        loom::model(|| {
+    /// A wake races with the first poll, which wants another one if it `yields`; the flag raised before the wake
+    /// must be seen.
+    fn wake_against_poll(yields: usize) {
+        loom::model(move || {
             let task = Task::new();
             task.state.add_reference();
+            task.yields.store(yields, Ordering::Relaxed);
             let waker = {
                 let task = task.clone();
                 thread::spawn(move || {
@@ -478,31 +479,14 @@ mod model {
         });
     }
 
-    /// A poll that wants another one races with a wake.
+    #[test]
+    fn model_no_wake_is_lost() {
+        wake_against_poll(0);
+    }
+
     #[test]
     fn model_yield_against_wake() {
-        loom::model(|| {
-            let task = Task::new();
-            task.state.add_reference();
-            task.yields.store(1, Ordering::Relaxed);
-            let waker = {
-                let task = task.clone();
-                thread::spawn(move || {
-                    task.flag.store(1, Ordering::Relaxed);
-                    match task.state.wake_by_value() {
-                        Some(Wake::Submit) => task.run(),
-                        Some(Wake::Nothing) => {}
-                        None => task.free(),
-                    }
-                })
-            };
-            task.run();
-            waker.join().expect("the waker");
-            assert!(task.state.is_complete());
-            assert_eq!(task.take_output(), Some(7));
-            let _ = task.state.drop_join_handle();
-            assert!(task.state.drop_reference());
-        });
+        wake_against_poll(1);
     }
 
     /// The handle registers a waker, polls and goes while the task completes.
