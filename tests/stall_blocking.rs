@@ -349,6 +349,39 @@ fn a_socket_behind_a_blocked_task_is_looked_after_by_a_busy_p() {
     });
 }
 
+/// The same of what is queued there, and of the runnext.
+#[test]
+fn tasks_queued_behind_a_blocked_task_are_run_by_a_busy_p() {
+    bounded(|| {
+        let runtime = builder(2).retake_after(None).build().unwrap();
+        let left = Arc::new(AtomicUsize::new(20));
+        let busy = runtime.spawn({
+            let left = left.clone();
+            async move {
+                while left.load(Ordering::Relaxed) > 0 {
+                    task::yield_now().await;
+                }
+            }
+        });
+        let blocked = runtime.spawn({
+            let left = left.clone();
+            async move {
+                for _ in 0..left.load(Ordering::Relaxed) {
+                    let left = left.clone();
+                    task::spawn(async move { left.fetch_sub(1, Ordering::Relaxed) });
+                }
+                while left.load(Ordering::Relaxed) > 0 {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
+        });
+        runtime.block_on(blocked).unwrap();
+        runtime.block_on(busy).unwrap();
+        assert_eq!(runtime.metrics().retake_count(), 0);
+        finish(runtime);
+    });
+}
+
 #[test]
 fn a_sleeper_has_its_turn_while_a_task_computes() {
     bounded(|| {

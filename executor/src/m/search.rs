@@ -99,10 +99,10 @@ impl M {
         g
     }
 
-    /// Takes what is ready behind another P whose M does not get to it: that is in a long poll, or the system
-    /// runs something else on its core, which may be this very M. Whoever runs dry searches all the others; an M
-    /// that is always busy would never notice. It watches one P at a time, and the next when that one moves, has
-    /// no sources, or has nothing ready time after time.
+    /// Takes what is queued and what is ready behind another P whose M does not get to it: that is in a long poll,
+    /// or the system runs something else on its core, which may be this very M. Whoever runs dry searches all the
+    /// others; an M that is always busy would never notice. It watches one P at a time, and the next when that one
+    /// moves, has neither Gs nor sources, or has nothing for us time after time.
     pub(super) fn look_after_neighbour(&self) {
         let now = self.clock.last_read();
         let mut neighbour = self.neighbour.get();
@@ -111,11 +111,13 @@ impl M {
             return;
         }
         let p = neighbour.p;
-        let netpoll = self.scheduler.netpoll();
-        let mut next =
-            p == self.p.get() || self.tick_of(p) != neighbour.tick || !netpoll.has_sources(p);
+        let has_some =
+            || self.scheduler.ps[p].has_stealable() || self.scheduler.netpoll().has_sources(p);
+        let mut next = p == self.p.get() || self.tick_of(p) != neighbour.tick || !has_some();
         if !next {
-            if self.take_readiness(p) > 0 {
+            let queued = self.take_queued(p);
+            let ready = self.take_readiness(p);
+            if queued + ready > 0 {
                 neighbour.after = STANDS_AFTER;
                 self.flush_batch();
             } else if neighbour.after < STANDS_AFTER_MAX {
@@ -135,6 +137,22 @@ impl M {
         }
         neighbour.since = now;
         self.neighbour.set(neighbour);
+    }
+
+    /// Collects half of what is queued on P `victim`, and its runnext if its poll lasts; says how much that is.
+    fn take_queued(&self, victim: usize) -> usize {
+        let other = &*self.scheduler.ps[victim];
+        let mut batch = self.batch.borrow_mut();
+        batch.extend(other.queue.take_half());
+        if other.is_slow() {
+            batch.extend(other.runnext.take());
+        }
+        if !batch.is_empty() {
+            let stats = &self.p().stats;
+            bump(&stats.steal_operations, 1);
+            bump(&stats.steals, batch.len() as u64);
+        }
+        batch.len()
     }
 
     fn tick_of(&self, p: usize) -> u32 {
