@@ -298,50 +298,51 @@ fn a_task_woken_by_the_main_future_before_it_blocks_runs() {
     });
 }
 
-/// The only other M never runs dry, so that it never searches, and nobody takes the P away.
-#[test]
-fn a_socket_behind_a_blocked_task_is_looked_after_by_a_busy_p() {
-    bounded(|| {
+/// A task begins to wait on a P, and another one blocks the thread there until the wait is over. The only other M
+/// never runs dry, so that it never searches, and nobody takes the P away. `wait` gives what to wait for and what
+/// `end` needs to end it.
+fn a_busy_p_looks_after<W, E>(wait: fn() -> (W, E), end: fn(E))
+where
+    W: Future<Output = ()> + Send + 'static,
+    E: Send + 'static,
+{
+    bounded(move || {
         let runtime = builder(2).retake_after(None).build().unwrap();
-        let _context = runtime.enter();
-        let heard = Arc::new(AtomicBool::new(false));
+        let over = Arc::new(AtomicBool::new(false));
         let busy = runtime.spawn({
-            let heard = heard.clone();
+            let over = over.clone();
             async move {
-                while !heard.load(Ordering::Relaxed) {
+                while !over.load(Ordering::Relaxed) {
                     task::yield_now().await;
                 }
             }
         });
         let (about_to_block, blocks) = mpsc::channel();
-        let blocked = runtime.spawn({
-            let heard = heard.clone();
-            async move {
-                let speaker = loop {
-                    let (mut listener, speaker) = UnixStream::pair().unwrap();
-                    let (heard, waits_on) = (heard.clone(), Arc::new(AtomicUsize::new(usize::MAX)));
-                    task::spawn({
-                        let waits_on = waits_on.clone();
-                        async move {
-                            waits_on.store(worker_index().unwrap(), Ordering::Relaxed);
-                            if listener.read_u8().await.is_ok() {
-                                heard.store(true, Ordering::Relaxed);
-                            }
-                        }
-                    });
-                    task::yield_now().await;
-                    if worker_index() == Some(waits_on.load(Ordering::Relaxed)) {
-                        break speaker;
+        let blocked = runtime.spawn(async move {
+            let (ended, to_end) = loop {
+                let (wait, to_end) = wait();
+                let ended = Arc::new(AtomicBool::new(false));
+                let waits_on = Arc::new(AtomicUsize::new(usize::MAX));
+                task::spawn({
+                    let (ended, waits_on) = (ended.clone(), waits_on.clone());
+                    async move {
+                        waits_on.store(worker_index().unwrap(), Ordering::Relaxed);
+                        wait.await;
+                        ended.store(true, Ordering::Relaxed);
                     }
-                };
-                about_to_block.send(speaker).unwrap();
-                while !heard.load(Ordering::Relaxed) {
-                    std::thread::sleep(Duration::from_millis(1));
+                });
+                task::yield_now().await;
+                if worker_index() == Some(waits_on.load(Ordering::Relaxed)) {
+                    break (ended, to_end);
                 }
+            };
+            about_to_block.send(to_end).unwrap();
+            while !ended.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(1));
             }
+            over.store(true, Ordering::Relaxed);
         });
-        let speaker = blocks.recv().unwrap();
-        assert_eq!(speaker.try_write(&[1]).unwrap(), 1);
+        end(blocks.recv().unwrap());
         runtime.block_on(blocked).unwrap();
         runtime.block_on(busy).unwrap();
         assert_eq!(runtime.metrics().retake_count(), 0);
@@ -349,7 +350,24 @@ fn a_socket_behind_a_blocked_task_is_looked_after_by_a_busy_p() {
     });
 }
 
-/// The same of what is queued there, and of the runnext.
+#[test]
+fn a_socket_behind_a_blocked_task_is_looked_after_by_a_busy_p() {
+    let wait = || {
+        let (mut listener, speaker) = UnixStream::pair().unwrap();
+        let hear = async move { drop(listener.read_u8().await) };
+        (hear, speaker)
+    };
+    a_busy_p_looks_after(wait, |speaker| {
+        assert_eq!(speaker.try_write(&[1]).unwrap(), 1);
+    });
+}
+
+#[test]
+fn a_timer_behind_a_blocked_task_is_looked_after_by_a_busy_p() {
+    a_busy_p_looks_after(|| (sleep(Duration::from_millis(20)), ()), drop);
+}
+
+/// The same of what is queued there, and of what is in runnext.
 #[test]
 fn tasks_queued_behind_a_blocked_task_are_run_by_a_busy_p() {
     bounded(|| {

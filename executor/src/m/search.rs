@@ -99,10 +99,10 @@ impl M {
         g
     }
 
-    /// Takes what is queued and what is ready behind another P whose M does not get to it: that is in a long poll,
-    /// or the system runs something else on its core, which may be this very M. Whoever runs dry searches all the
-    /// others; an M that is always busy would never notice. It watches one P at a time, and the next when that one
-    /// moves, has neither Gs nor sources, or has nothing for us time after time.
+    /// Takes what another P has to do whose M does not get to it: that is in a long poll, or the system runs
+    /// something else on its core, which may be this very M. Whoever runs dry searches all the others; an M that is
+    /// always busy would never notice. It watches one P at a time, and the next when that one moves, can have
+    /// nothing, or has nothing for us time after time.
     pub(super) fn look_after_neighbour(&self) {
         let now = self.clock.last_read();
         let mut neighbour = self.neighbour.get();
@@ -111,15 +111,10 @@ impl M {
             return;
         }
         let p = neighbour.p;
-        let has_some =
-            || self.scheduler.ps[p].has_stealable() || self.scheduler.netpoll().has_sources(p);
-        let mut next = p == self.p.get() || self.tick_of(p) != neighbour.tick || !has_some();
+        let mut next = p == self.p.get() || self.tick_of(p) != neighbour.tick || !self.may_have(p);
         if !next {
-            let queued = self.take_queued(p);
-            let ready = self.take_readiness(p);
-            if queued + ready > 0 {
+            if self.take_over(p) > 0 {
                 neighbour.after = STANDS_AFTER;
-                self.flush_batch();
             } else if neighbour.after < STANDS_AFTER_MAX {
                 neighbour.after = (neighbour.after * 2).min(STANDS_AFTER_MAX);
             } else {
@@ -137,6 +132,23 @@ impl M {
         }
         neighbour.since = now;
         self.neighbour.set(neighbour);
+    }
+
+    /// Whether P `p` may have something to do.
+    fn may_have(&self, p: usize) -> bool {
+        let scheduler = &*self.scheduler;
+        scheduler.ps[p].has_stealable()
+            || scheduler.netpoll().has_sources(p)
+            || scheduler.timers().is_some_and(|timers| timers.is_due(p))
+    }
+
+    /// Takes from P `victim` what events have readied, then of what is queued; says how much that was.
+    fn take_over(&self, victim: usize) -> usize {
+        let readied = self.take_timers(victim) + self.take_readiness(victim);
+        self.flush_batch();
+        let queued = self.take_queued(victim);
+        self.flush_batch();
+        readied + queued
     }
 
     /// Collects half of what is queued on P `victim`, and its runnext if its poll lasts; says how much that is.
@@ -192,13 +204,22 @@ impl M {
         if scheduler.netpoll().has_sources(victim) {
             self.take_readiness(victim);
         }
-        if timers && let Some(timers) = scheduler.timers() {
-            self.batching.set(true);
-            timers.fire(victim);
-            self.batching.set(false);
+        if timers {
+            self.take_timers(victim);
         }
         self.flush_batch();
         self.local_g()
+    }
+
+    /// Collects what the timers of P `victim` have readied; says how much that is.
+    fn take_timers(&self, victim: usize) -> usize {
+        let Some(timers) = self.scheduler.timers() else {
+            return 0;
+        };
+        self.batching.set(true);
+        let woken = timers.fire(victim);
+        self.batching.set(false);
+        woken
     }
 
     /// Collects what is ready behind P `victim`; says how much that is.
