@@ -6,12 +6,12 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gmp::runtime::{Handle, Runtime};
 use gmp::task;
 use support::child::{Outcome, in_child, said};
-use support::{builder, compute, current_thread, run_task, threads, wait_until};
+use support::{builder, compute, current_thread, in_some_round, run_task, threads, wait_until};
 
 /// The names and values of a line `… name=value name=value [ 1 2 ] …`; a list belongs to the name before.
 fn fields(line: &str) -> Vec<(String, String)> {
@@ -241,22 +241,23 @@ fn reports(outcome: &Outcome) -> Vec<&str> {
     lines.filter(|line| line.starts_with("gmp: task")).collect()
 }
 
-/// `gmp: task spawned at FILE:LINE:COLUMN kept its P for N ms without reaching an await`, where `(taken away)`
-/// may come after the P.
+/// Checks `gmp: task spawned at FILE:LINE:COLUMN DID for N ms without reaching an await`, behind which
+/// `; its P was taken away` may come, and returns the milliseconds.
 #[track_caller]
-fn assert_report(report: &str, line: u32, at_least_ms: u64) {
+fn assert_report(report: &str, line: u32, did: &[&str]) -> u64 {
     let start = format!("gmp: task spawned at tests/seeds_debug.rs:{line}:");
     let rest = report.strip_prefix(&start);
     let rest = rest.unwrap_or_else(|| panic!("{report} does not begin with {start}"));
     let (column, rest) = rest.split_once(' ').unwrap();
     column.parse::<u32>().expect("a column");
-    let rest = rest.strip_prefix("kept its P");
-    let rest = rest.unwrap_or_else(|| panic!("{report} does not go on with the P"));
-    let rest = rest.strip_prefix(" (taken away)").unwrap_or(rest);
+    let did = did.iter().find_map(|did| rest.strip_prefix(did));
+    let rest = did.unwrap_or_else(|| panic!("{report} does not say what the task did"));
+    let rest = rest.strip_suffix("; its P was taken away").unwrap_or(rest);
     let rest = rest.strip_prefix(" for ").expect(report);
     let ms = rest.strip_suffix(" ms without reaching an await");
-    let ms: u64 = ms.expect(report).parse().expect("milliseconds");
-    assert!(ms >= at_least_ms && ms < 50_000, "{report}");
+    let ms = ms.expect(report).parse().expect("milliseconds");
+    assert!((10..50_000).contains(&ms), "{report}");
+    ms
 }
 
 /// Runs `body`, and says whether the only P was taken away meanwhile.
@@ -317,14 +318,15 @@ fn retake_reports_the_first_retake_per_spawn_location() {
         .map(|n| n.parse().unwrap())
         .collect();
     let reports = reports(&outcome);
-    let distinct: BTreeSet<_> = reports.iter().map(|r| r.split(" kept").next()).collect();
+    let place = |report: &&str| report.split(' ').nth(4).map(str::to_owned);
+    let distinct: BTreeSet<_> = reports.iter().map(place).collect();
     assert_eq!(distinct.len(), reports.len(), "one a place: {reports:#?}");
     for line in lines {
         let of = |report: &&&str| report.contains(&format!(".rs:{line}:"));
         let report = reports.iter().find(of);
         let report = report.unwrap_or_else(|| panic!("none for line {line}: {outcome:#?}"));
-        // Mostly taken away; but the first time may have been one of a poll that the system interrupted.
-        assert_report(report, line, 10);
+        // A thread that computes, but that the system does not run, looks as if it blocked.
+        assert_report(report, line, &["blocked", "computed"]);
     }
 }
 
@@ -366,7 +368,117 @@ fn a_current_thread_runtime_reports_without_retaking() {
     reports.retain(|report| report.contains(&of_the_task));
     assert_eq!(reports.len(), 1, "{outcome:#?}");
     assert!(!reports[0].contains("taken away"), "{outcome:#?}");
-    assert_report(reports[0], line, 10);
+    assert_report(reports[0], line, &["blocked"]);
+}
+
+/// Where `beside_another` spawns the task that does something.
+const SPAWNED_IN: u32 = line!() + 8;
+
+/// A task does `body` on the only P while another one is queued there: the P is taken away.
+fn beside_another(body: impl FnOnce() + Send + 'static) {
+    let runtime = builder(1).build().unwrap();
+    run_task(&runtime, async {
+        let queued = task::spawn(async {});
+        // Runs next, with the other one behind it.
+        task::spawn(async { body() }).await.unwrap();
+        queued.await.unwrap();
+    });
+}
+
+/// What a child says of a task that does `body` in `beside_another`.
+fn reported(test: &str, body: impl FnOnce() + Send + 'static) -> Outcome {
+    in_child(test, &[("GMPDEBUG", "retake=1")], || beside_another(body)).succeeded()
+}
+
+/// The reports of the task that did something in `beside_another`.
+fn reports_of_it(outcome: &Outcome) -> Vec<&str> {
+    let mut reports = reports(outcome);
+    let place = format!("tests/seeds_debug.rs:{SPAWNED_IN}:");
+    reports.retain(|report| report.contains(&place));
+    assert!(reports.len() <= 1, "{outcome:#?}");
+    reports
+}
+
+/// What the task did according to the report, and the milliseconds.
+fn report(outcome: &Outcome) -> Option<(String, u64)> {
+    let report = reports_of_it(outcome)
+        .first()?
+        .strip_suffix(" without reaching an await; its P was taken away")?;
+    let (did, ms) = report.strip_suffix(" ms")?.rsplit_once(" for ")?;
+    let (_, did) = did.rsplit_once(' ')?;
+    Some((did.to_owned(), ms.parse().expect("a number")))
+}
+
+/// Does `body`, and prints for how many milliseconds and how many of those on the CPU.
+fn timed(body: impl FnOnce() -> Duration) {
+    let begins = Instant::now();
+    let used = body();
+    println!("took {} {}", begins.elapsed().as_millis(), used.as_millis());
+}
+
+/// What `timed` printed.
+fn took(outcome: &Outcome) -> (u64, u64) {
+    let (_, took) = outcome.stdout.split_once("took ").expect("it says so");
+    let mut took = took
+        .split_whitespace()
+        .map(|ms| ms.parse().expect("a number"));
+    (took.next().unwrap(), took.next().unwrap())
+}
+
+/// The monitor sees a poll up to 10 ms after it began.
+fn says_how_long(outcome: &Outcome, does: &[&str]) -> bool {
+    let (took, _) = took(outcome);
+    let as_long = |ms| (took.saturating_sub(15)..=took + 5).contains(&ms);
+    report(outcome).is_some_and(|(did, ms)| does.contains(&&*did) && as_long(ms))
+}
+
+#[test]
+fn a_report_says_how_long_a_task_blocked_whose_p_was_taken_away() {
+    let test = "a_report_says_how_long_a_task_blocked_whose_p_was_taken_away";
+    let block = || {
+        std::thread::sleep(Duration::from_millis(80));
+        Duration::ZERO
+    };
+    let round = || reported(test, move || timed(block));
+    in_some_round(round, |outcome| says_how_long(outcome, &["blocked"]));
+}
+
+#[test]
+fn a_report_says_how_long_a_task_computed_whose_p_was_taken_away() {
+    let test = "a_report_says_how_long_a_task_computed_whose_p_was_taken_away";
+    let ends_after = Duration::from_millis(80);
+    let round = || {
+        reported(test, move || {
+            timed(|| {
+                let begins = Instant::now();
+                compute(Duration::from_secs(20), || begins.elapsed() >= ends_after)
+            });
+        })
+    };
+    in_some_round(round, |outcome| {
+        // Where others have the CPU for half of the time, it looks as if the task blocked.
+        let (took, used) = took(outcome);
+        let does = ["computed", "blocked"];
+        says_how_long(outcome, &does[..if used * 4 < took * 3 { 2 } else { 1 }])
+    });
+}
+
+#[test]
+fn a_task_that_blocks_for_ever_is_reported_meanwhile() {
+    let test = "a_task_that_blocks_for_ever_is_reported_meanwhile";
+    let outcome = reported(test, || {
+        while !said().contains("already") {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    let [report] = reports_of_it(&outcome)[..] else {
+        panic!("{outcome:#?}");
+    };
+    assert!(report.contains(" blocks for 1"), "{report}");
+    assert!(
+        report.ends_with(" ms already, without reaching an await; its P was taken away"),
+        "{report}"
+    );
 }
 
 #[test]

@@ -30,7 +30,7 @@ use self::search::Neighbour;
 use crate::context;
 use crate::coop::{self, Budget};
 use crate::cpuclock::CpuClock;
-use crate::monitor::Retaken;
+use crate::monitor::Stall;
 use crate::ownership::{Entry, Tenure};
 use crate::p::{GlobalTurn, P, bump};
 use crate::queue::LOCAL_CAPACITY;
@@ -58,7 +58,7 @@ pub(crate) struct Record {
     preempt: AtomicBool,
     pub(crate) cpu_clock: CpuClock,
     /// What the monitor left for an M whose P it took.
-    retaken: Mutex<Option<Retaken>>,
+    retaken: Mutex<Option<Arc<Stall>>>,
     /// Async tasks that this M has spawned, minus those that it has completed. Written by the M alone.
     pub(crate) alive: AtomicIsize,
 }
@@ -73,7 +73,7 @@ impl Record {
         self.preempt.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn note_retaken(&self, note: Option<Retaken>) {
+    pub(crate) fn note_retaken(&self, note: Option<Arc<Stall>>) {
         *self.retaken.lock() = note;
     }
 }
@@ -376,8 +376,9 @@ impl M {
     pub(crate) fn finish_without_p(&self) {
         self.sweep.now();
         let note = self.record.retaken.lock().take();
-        if let Some(note) = note {
-            self.scheduler.monitor.poll_without_p_ended(note);
+        if let Some(stall) = note {
+            let cpu = self.record.cpu_clock.now();
+            self.scheduler.monitor.poll_without_p_ended(&stall, cpu);
         }
         context::wake_deferred();
         if self.scheduler.is_closing() {

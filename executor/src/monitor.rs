@@ -12,7 +12,8 @@
 //! An M that blocks (its CPU clock stands still) loses its P at the threshold. One that computes loses
 //! it too, but of those there is a bound a core.
 
-use std::collections::HashSet;
+mod stalls;
+
 use std::io::Write;
 use std::panic::Location;
 use std::sync::Arc;
@@ -22,6 +23,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
+pub(crate) use self::stalls::Stall;
+use self::stalls::{GoingOn, Stalls, computes};
+use crate::config::Debug;
 use crate::p::{P, bump};
 use crate::scheduler::Scheduler;
 use crate::trace;
@@ -46,7 +50,8 @@ pub(crate) struct Monitor {
     wake: Condvar,
     /// Ms that compute without a P.
     computing: AtomicUsize,
-    reported: Mutex<HashSet<&'static Location<'static>>>,
+    /// If somebody asked for reports.
+    stalls: Option<Stalls>,
 }
 
 impl std::fmt::Debug for Monitor {
@@ -63,22 +68,33 @@ struct Look {
     since: Instant,
     /// Since when the slice tick has stood still.
     slice_since: Instant,
-    /// The CPU time of the M when the poll was first seen to last, and where its task was spawned.
-    slow: Option<(Option<Duration>, Option<&'static Location<'static>>)>,
+    /// What is known of a poll that was seen to last.
+    slow: Option<Slow>,
     /// The queue was not empty, and some P idle, already at the last look: when that was, and the CPU time
     /// of the M then.
     stranded: Option<(Instant, Option<Duration>)>,
 }
 
+/// A poll that was seen to last.
+#[derive(Clone, Copy)]
+struct Slow {
+    /// Where its task was spawned.
+    location: Option<&'static Location<'static>>,
+    /// The first look that saw it last, and the CPU time of its M then.
+    first: (Instant, Option<Duration>),
+    /// The same of the last look.
+    last: (Instant, Option<Duration>),
+}
+
 impl Monitor {
-    pub(crate) fn new() -> Monitor {
+    pub(crate) fn new(debug: &Debug) -> Monitor {
         Monitor {
             asleep: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             lock: Mutex::new(()),
             wake: Condvar::new(),
             computing: AtomicUsize::new(0),
-            reported: Mutex::new(HashSet::new()),
+            stalls: Stalls::new(debug),
         }
     }
 
@@ -149,29 +165,15 @@ impl Monitor {
         self.asleep.store(false, Ordering::SeqCst);
     }
 
-    /// Reports a poll that lasted, once per spawn location, if `GMPDEBUG=retake=1` asked for it.
-    pub(crate) fn report(
-        &self,
-        scheduler: &Scheduler,
-        location: &'static Location<'static>,
-        lasted: Duration,
-        retaken: bool,
-    ) {
-        let debug = &scheduler.config.debug;
-        if !debug.retake_report && !debug.retake_fatal {
-            return;
+    /// An M came back from the poll during which it lost its P; `cpu` is the CPU time of its thread.
+    pub(crate) fn poll_without_p_ended(&self, stall: &Stall, cpu: Option<Duration>) {
+        stall.over.store(true, Ordering::Relaxed);
+        if stall.computes {
+            // May come before the monitor's own addition: the count wraps and comes right.
+            self.computing.fetch_sub(1, Ordering::Relaxed);
         }
-        if !self.reported.lock().insert(location) {
-            return;
-        }
-        let _ = writeln!(
-            std::io::stderr(),
-            "gmp: task spawned at {location} kept its {} for {} ms without reaching an await",
-            if retaken { "P (taken away)" } else { "P" },
-            lasted.as_millis(),
-        );
-        if debug.retake_fatal {
-            std::process::abort();
+        if let Some(stalls) = &self.stalls {
+            stalls.ended(stall, (Instant::now(), cpu));
         }
     }
 }
@@ -182,6 +184,7 @@ struct Watch {
     looks: Vec<Look>,
     cores: usize,
     next_trace: Option<Instant>,
+    going_on: GoingOn,
 }
 
 impl Watch {
@@ -199,6 +202,7 @@ impl Watch {
             looks: looks.collect(),
             cores: thread::available_parallelism().map_or(1, usize::from),
             next_trace: scheduler.config.debug.schedtrace.map(|every| now + every),
+            going_on: GoingOn::default(),
             scheduler,
         }
     }
@@ -245,6 +249,9 @@ impl Watch {
         let mut moved = false;
         for p in 0..self.looks.len() {
             moved |= self.look_at(p, now);
+        }
+        if let Some(stalls) = &self.scheduler.monitor.stalls {
+            moved |= self.going_on.look(stalls);
         }
         moved
     }
@@ -341,9 +348,15 @@ impl Watch {
         let look = &mut self.looks[p];
         let holder = state.holder();
         let cpu = holder.as_ref().and_then(|record| record.cpu_clock.now());
-        let before = look.slow.get_or_insert((cpu, state.location())).0;
         let polltick = look.polltick;
         let lasted = now - look.since;
+        let slow = look.slow.get_or_insert_with(|| Slow {
+            location: state.location(),
+            first: (now, cpu),
+            last: (now, cpu),
+        });
+        slow.last = (now, cpu);
+        let slow = *slow;
         state.slow_poll.store(polltick, Ordering::Relaxed);
         if !self.waits(p, state) {
             return;
@@ -360,18 +373,13 @@ impl Watch {
         if scheduler.config.retake_after.is_none() || !scheduler.is_multi_thread() {
             return;
         }
-        let used = match (before, cpu) {
-            (Some(before), Some(after)) => after.saturating_sub(before),
-            _ => Duration::ZERO,
-        };
-        let computes = used * 2 > lasted;
-        if computes
+        if computes(slow.first, slow.last)
             && scheduler.monitor.computing.load(Ordering::Relaxed) as isize
                 >= (self.cores * COMPUTING_PER_CORE) as isize
         {
             return;
         }
-        self.retake(p, state, &record, polltick, computes);
+        self.retake(p, state, &record, slow);
     }
 
     /// Whether there is something for P `p` to do while its M polls on.
@@ -385,14 +393,7 @@ impl Watch {
     }
 
     /// Takes P `p` from its M and gives it to another.
-    fn retake(
-        &mut self,
-        p: usize,
-        state: &P,
-        record: &Arc<crate::m::Record>,
-        polltick: u32,
-        computes: bool,
-    ) {
+    fn retake(&mut self, p: usize, state: &P, record: &Arc<crate::m::Record>, slow: Slow) {
         let scheduler = &self.scheduler;
         // First the thread, then the P: a P without a thread would be worse than what we have. A
         // borrowed P has a watcher.
@@ -404,8 +405,16 @@ impl Watch {
             },
         };
         // Before the P: the M may come back the moment it is gone, and wants to know.
-        record.note_retaken(Some(Retaken { computes }));
-        let location = state.location();
+        let polltick = self.looks[p].polltick;
+        let stall = Arc::new(Stall {
+            location: slow.location,
+            since: self.looks[p].since,
+            computes: computes(slow.first, slow.last),
+            cpu_before: slow.first,
+            taken: true,
+            over: AtomicBool::new(false),
+        });
+        record.note_retaken(Some(stall.clone()));
         let same_poll = || state.polltick.load(Ordering::Relaxed) == polltick;
         if !record.tenure.take(p, same_poll) {
             record.note_retaken(None);
@@ -415,7 +424,7 @@ impl Watch {
             return;
         }
         self.looks[p].slow = None;
-        if computes {
+        if stall.computes {
             scheduler.monitor.computing.fetch_add(1, Ordering::Relaxed);
         }
         bump(&state.stats.retakes, 1);
@@ -426,39 +435,27 @@ impl Watch {
             }
             None => scheduler.return_borrowed(p),
         }
-        // Not when the M comes back: it may never do so.
-        if let Some(location) = location {
-            let lasted = self.looks[p].since.elapsed();
-            self.scheduler
-                .monitor
-                .report(&self.scheduler, location, lasted, true);
+        if scheduler.monitor.stalls.is_some() {
+            self.going_on.add(stall);
         }
     }
 
     /// A poll that was seen to last is over, and its P was not taken away.
     fn poll_ended(&self, p: usize, now: Instant) {
         let look = &self.looks[p];
-        let lasted = now - look.since;
-        if let Some((_, Some(location))) = look.slow
-            && lasted >= self.threshold()
-        {
-            let scheduler = &self.scheduler;
-            scheduler.monitor.report(scheduler, location, lasted, false);
+        let (Some(slow), Some(stalls)) = (look.slow, &self.scheduler.monitor.stalls) else {
+            return;
+        };
+        if now - look.since >= self.threshold() {
+            let stall = Stall {
+                location: slow.location,
+                since: look.since,
+                computes: computes(slow.first, slow.last),
+                cpu_before: slow.first,
+                taken: false,
+                over: AtomicBool::new(true),
+            };
+            stalls.ended(&stall, slow.last);
         }
     }
-}
-
-impl Monitor {
-    /// An M without a P came back from the poll during which it lost it.
-    pub(crate) fn poll_without_p_ended(&self, retaken: Retaken) {
-        if retaken.computes {
-            // May come before the monitor's own addition: the count wraps and comes right.
-            self.computing.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-}
-
-/// What an M is told about the loss of its P.
-pub(crate) struct Retaken {
-    pub(crate) computes: bool,
 }

@@ -59,7 +59,7 @@ impl Scheduler {
             idle: Idle::new(config.procs),
             ms: Ms::default(),
             pool: Pool::new(),
-            monitor: Monitor::new(),
+            monitor: Monitor::new(&config.debug),
             netpoll,
             handle: OnceLock::new(),
             closing: AtomicBool::new(false),
