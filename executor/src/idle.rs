@@ -372,34 +372,46 @@ mod tests {
     }
 }
 
-/// Finds: a missing fence in `submit` or `park`, a missing recheck, the gap that needspinning closes.
-/// Each ends with work in the queue, all Ms parked, and nobody notified.
+/// Finds: a missing fence in `submit`, `park`, `found_work` or `cancel_park`, a missing recheck, a submitter that
+/// gives up when its claim fails, the gap that needspinning closes. Each ends with work in the queue, a P idle, and
+/// nobody on the way.
 #[cfg(all(test, gmp_loom))]
 mod model {
     use super::*;
     use crate::loom::{Arc, thread};
+
+    /// As many polls as there is work for.
+    const ALL: usize = usize::MAX;
 
     struct World {
         idle: Idle,
         /// The only queue: how many pieces of work are in it. Relaxed on purpose: the fences of the
         /// protocol have to order it.
         queue: AtomicUsize,
-        notified: AtomicUsize,
     }
 
     impl World {
-        fn new() -> Arc<World> {
+        fn new(procs: usize) -> Arc<World> {
             Arc::new(World {
-                idle: Idle::new(1),
+                idle: Idle::new(procs),
                 queue: AtomicUsize::new(0),
-                notified: AtomicUsize::new(0),
             })
         }
 
+        fn has_work(&self) -> bool {
+            self.queue.load(Ordering::Relaxed) != 0
+        }
+
+        /// Publishes a piece of work. An M that is woken for it is on its way for good: it counts as spinning.
         fn submit(&self) {
             self.queue.fetch_add(1, Ordering::Relaxed);
-            if self.idle.submit().is_some() {
-                self.notified.fetch_add(1, Ordering::Relaxed);
+            let _on_its_way = self.idle.submit();
+        }
+
+        /// Looks, and submits what is left on its behalf.
+        fn submit_the_rest(&self) {
+            if self.has_work() {
+                let _on_its_way = self.idle.submit();
             }
         }
 
@@ -409,20 +421,26 @@ mod model {
                 .is_ok()
         }
 
-        /// The M of P 0 runs until it would wait.
-        fn m(&self, mut spinning: bool) {
+        /// The M of P `p` runs until it would wait, or is in the last of its `polls`, which lasts.
+        fn m(&self, p: usize, mut spinning: bool, mut polls: usize) {
             loop {
                 if self.take() {
                     if std::mem::take(&mut spinning) {
                         self.idle.found_work();
+                        self.submit_the_rest();
+                    }
+                    polls -= 1;
+                    if polls == 0 {
+                        return;
                     }
                     continue;
                 }
-                match self.idle.park(0, spinning) {
+                match self.idle.park(p, std::mem::take(&mut spinning)) {
                     Parking::Wait => return,
-                    Parking::Recheck if self.queue.load(Ordering::Relaxed) == 0 => return,
+                    Parking::Recheck if !self.has_work() => return,
                     Parking::Recheck | Parking::Spin => {
-                        if !self.idle.cancel_park(0) {
+                        if !self.idle.cancel_park(p) {
+                            self.submit_the_rest();
                             return;
                         }
                         spinning = true;
@@ -431,24 +449,21 @@ mod model {
             }
         }
 
+        /// Called when every M waits, or is in a poll that lasts: those that spin are the ones on their way.
         fn check(&self) {
-            let stranded = self.queue.load(Ordering::Relaxed) != 0
-                && self.notified.load(Ordering::Relaxed) == 0;
-            assert!(
-                !stranded,
-                "work is left, the P is idle, nobody is on the way"
-            );
+            let stranded = self.has_work() && self.idle.spinning() == 0 && self.idle.count() != 0;
+            assert!(!stranded, "work is left, a P is idle, nobody is on the way");
         }
     }
 
     #[test]
     fn model_submit_against_a_spinner_that_parks() {
         loom::model(|| {
-            let world = World::new();
+            let world = World::new(1);
             assert!(world.idle.start_spinning());
             let m = {
                 let world = world.clone();
-                thread::spawn(move || world.m(true))
+                thread::spawn(move || world.m(0, true, ALL))
             };
             world.submit();
             m.join().expect("the M");
@@ -459,12 +474,93 @@ mod model {
     #[test]
     fn model_submit_against_a_non_spinner_that_parks() {
         loom::model(|| {
-            let world = World::new();
+            let world = World::new(1);
             let m = {
                 let world = world.clone();
-                thread::spawn(move || world.m(false))
+                thread::spawn(move || world.m(0, false, ALL))
             };
             world.submit();
+            m.join().expect("the M");
+            world.check();
+        });
+    }
+
+    /// The submitter relies on an M that spins, and that M has found other work, whose poll lasts: it sees what it
+    /// leaves behind and wakes the next.
+    #[test]
+    fn model_submit_against_a_spinner_that_finds_work() {
+        loom::model(|| {
+            let world = World::new(2);
+            assert_eq!(world.idle.park(1, false), Parking::Wait);
+            assert!(world.idle.start_spinning());
+            world.queue.store(1, Ordering::Relaxed);
+            let m = {
+                let world = world.clone();
+                thread::spawn(move || world.m(0, true, 1))
+            };
+            world.submit();
+            m.join().expect("the M");
+            world.check();
+        });
+    }
+
+    /// The P that a submitter is about to claim comes back alone. Another submitter relies on the first, which
+    /// counts as spinning; and another P goes idle, which nobody asked to spin.
+    #[test]
+    fn model_submit_against_a_claim_that_fails() {
+        loom::model(|| {
+            let world = World::new(2);
+            assert_eq!(world.idle.park(0, false), Parking::Wait);
+            let woken = {
+                let world = world.clone();
+                // A socket was ready. Its task spawns another, and its poll lasts.
+                thread::spawn(move || {
+                    if world.idle.wake(0) == Woken::Claimed {
+                        world.idle.found_work();
+                        world.submit_the_rest();
+                    }
+                    world.submit();
+                })
+            };
+            let parks = {
+                let world = world.clone();
+                thread::spawn(move || world.m(1, false, 1))
+            };
+            world.submit();
+            woken.join().expect("the M that was woken");
+            parks.join().expect("the M that parks");
+            world.check();
+        });
+    }
+
+    /// The P of a spinner that parks is borrowed before the spinner can come back for the work that it sees: it
+    /// wakes the M of another P, also for what came while it counted as spinning once more.
+    #[test]
+    fn model_borrow_against_a_park_that_is_cancelled() {
+        loom::model(|| {
+            let world = World::new(2);
+            assert_eq!(world.idle.park(1, false), Parking::Wait);
+            assert!(world.idle.start_spinning());
+            // Before it parks, and after its last look.
+            world.submit();
+            let m = {
+                let world = world.clone();
+                thread::spawn(move || {
+                    assert_eq!(world.idle.park(0, true), Parking::Recheck);
+                    if !world.has_work() {
+                        return;
+                    }
+                    if world.idle.cancel_park(0) {
+                        world.m(0, true, 1);
+                    } else {
+                        world.submit_the_rest();
+                    }
+                })
+            };
+            // The borrower's poll takes what there is, leaves more, and lasts.
+            if world.idle.borrow().is_some() && world.take() {
+                world.submit();
+            }
             m.join().expect("the M");
             world.check();
         });
@@ -474,27 +570,27 @@ mod model {
     #[test]
     fn model_borrow_against_park() {
         loom::model(|| {
-            let world = World::new();
+            let world = World::new(1);
             let held = Arc::new(AtomicUsize::new(1));
             assert!(world.idle.start_spinning());
-            let m = {
+            let borrower = {
                 let (world, held) = (world.clone(), held.clone());
                 thread::spawn(move || {
-                    held.fetch_sub(1, Ordering::Relaxed);
-                    let parking = world.idle.park(0, true);
-                    assert_eq!(parking, Parking::Recheck);
-                    if world.idle.cancel_park(0) {
+                    if world.idle.borrow() == Some(0) {
                         assert_eq!(held.fetch_add(1, Ordering::Relaxed), 0, "two holders");
+                        held.fetch_sub(1, Ordering::Relaxed);
+                        let asked = world.idle.give_back(0);
+                        assert!(!asked, "nobody submits");
                     }
                 })
             };
-            if world.idle.borrow() == Some(0) {
+            held.fetch_sub(1, Ordering::Relaxed);
+            let parking = world.idle.park(0, true);
+            assert_eq!(parking, Parking::Recheck);
+            if world.idle.cancel_park(0) {
                 assert_eq!(held.fetch_add(1, Ordering::Relaxed), 0, "two holders");
-                held.fetch_sub(1, Ordering::Relaxed);
-                let asked = world.idle.give_back(0);
-                assert!(!asked, "nobody submits");
             }
-            m.join().expect("the M");
+            borrower.join().expect("the borrower");
         });
     }
 
@@ -503,16 +599,13 @@ mod model {
     #[test]
     fn model_submit_against_a_borrower() {
         loom::model(|| {
-            let world = World::new();
+            let world = World::new(1);
             assert_eq!(world.idle.park(0, false), Parking::Wait);
             let borrower = {
                 let world = world.clone();
                 thread::spawn(move || {
-                    if world.idle.borrow().is_some()
-                        && world.idle.give_back(0)
-                        && world.idle.claim_this(0)
-                    {
-                        world.notified.fetch_add(1, Ordering::Relaxed);
+                    if world.idle.borrow().is_some() && world.idle.give_back(0) {
+                        let _on_its_way = world.idle.claim_this(0);
                     }
                 })
             };
@@ -527,10 +620,10 @@ mod model {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(3);
         builder.check(|| {
-            let world = World::new();
+            let world = World::new(1);
             let m = {
                 let world = world.clone();
-                thread::spawn(move || world.m(false))
+                thread::spawn(move || world.m(0, false, ALL))
             };
             let other = {
                 let world = world.clone();
