@@ -234,32 +234,58 @@ fn wake(wake: impl FnOnce()) {
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(wake));
 }
 
+/// Spawns a task that waits for `future`, and returns when it does.
+async fn waiting<F>(future: F) -> task::JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    let (waits, it_waits) = oneshot::channel();
+    let task = task::spawn(async move {
+        let mut future = std::pin::pin!(future);
+        assert!(futures::poll!(&mut future).is_pending());
+        waits.send(()).unwrap();
+        future.await
+    });
+    it_waits.await.unwrap();
+    task
+}
+
 #[test]
 fn a_panicking_waker_of_a_channel_or_notify_loses_nobody_behind_it() {
     bounded(|| {
         for make in BOTH {
             let runtime = make();
             run_task(&runtime, async {
+                // The bad one is in the middle of a queue of three.
                 let notify = Arc::new(Notify::new());
+                let notified = || {
+                    let notify = notify.clone();
+                    waiting(async move { notify.notified().await })
+                };
+                let before = notified().await;
                 let mut bad = Box::pin(notify.notified());
                 poll_with_panicking_waker(bad.as_mut()).await;
-                let good = task::spawn({
-                    let notify = notify.clone();
-                    async move { notify.notified().await }
-                });
-                // On several Ps it may not wait yet.
-                while !good.is_finished() {
-                    wake(|| notify.notify_waiters());
-                    task::yield_now().await;
-                }
-                good.await.unwrap();
+                let behind = notified().await;
+                wake(|| notify.notify_waiters());
+                before.await.unwrap();
+                behind.await.unwrap();
+                bad.await;
+
+                // One at a time: the bad one, too, is told once.
+                let mut bad = Box::pin(notify.notified());
+                poll_with_panicking_waker(bad.as_mut()).await;
+                let behind = notified().await;
+                wake(|| notify.notify_one());
+                wake(|| notify.notify_one());
+                behind.await.unwrap();
+                bad.await;
 
                 let (sender, mut bad) = watch::channel(0);
                 let mut good = sender.subscribe();
                 let mut changed = Box::pin(bad.changed());
                 poll_with_panicking_waker(changed.as_mut()).await;
-                let waits = task::spawn(async move { good.changed().await });
-                task::yield_now().await;
+                let waits = waiting(async move { good.changed().await }).await;
                 wake(|| _ = sender.send(1));
                 waits.await.unwrap().unwrap();
 
@@ -267,8 +293,7 @@ fn a_panicking_waker_of_a_channel_or_notify_loses_nobody_behind_it() {
                 let mut good = sender.subscribe();
                 let mut received = Box::pin(bad.recv());
                 poll_with_panicking_waker(received.as_mut()).await;
-                let waits = task::spawn(async move { good.recv().await });
-                task::yield_now().await;
+                let waits = waiting(async move { good.recv().await }).await;
                 wake(|| _ = sender.send(7));
                 assert_eq!(waits.await.unwrap().unwrap(), 7);
 
