@@ -1,4 +1,4 @@
-//! A hello server under `wrk`, beside the same on tokio: requests a second, p99, CPU and context switches a
+//! A hello server under `wrk`, beside the same on tokio and on smol: requests a second, p99, CPU and context switches a
 //! request. Each server is a process of its own; they are loaded in turn.
 //!
 //! `cargo bench --bench http`; `ROUNDS=9` for more rounds, `CONNECTIONS=256`. Needs `wrk` in the path.
@@ -62,6 +62,44 @@ macro_rules! tokio_like {
 
 tokio_like!(serve_on_gmp, gmp);
 tokio_like!(serve_on_tokio, tokio);
+
+/// The same with smol's crates.
+fn serve_on_smol() {
+    use smol::io::{AsyncReadExt, AsyncWriteExt};
+    common::with_smol(|executor| {
+        let spawner = executor.clone();
+        let serve = async move {
+            let listener = smol::net::TcpListener::bind("127.0.0.1:0").await;
+            let listener = listener.expect("bind");
+            println!("{}", listener.local_addr().expect("an address"));
+            loop {
+                let (mut stream, _) = listener.accept().await.expect("accept");
+                stream.set_nodelay(true).expect("nodelay");
+                let answer = async move {
+                    let mut buf = vec![0; 4096];
+                    let mut used = 0;
+                    loop {
+                        match stream.read(&mut buf[used..]).await {
+                            Ok(0) | Err(_) => break,
+                            Ok(n) => used += n,
+                        }
+                        if !buf[..used].ends_with(b"\r\n\r\n") {
+                            continue;
+                        }
+                        used = 0;
+                        if stream.write_all(ANSWER).await.is_err() {
+                            break;
+                        }
+                    }
+                };
+                spawner.spawn(answer).detach();
+            }
+        };
+        executor.spawn(serve).detach();
+        let _ = std::io::stdin().read(&mut [0]);
+        std::process::exit(0);
+    });
+}
 
 /// What one round says of one server.
 #[derive(Clone, Copy)]
@@ -181,6 +219,7 @@ fn main() {
     match std::env::var(SERVER).as_deref() {
         Ok("gmp") => return serve_on_gmp(),
         Ok("tokio") => return serve_on_tokio(),
+        Ok("smol") => return serve_on_smol(),
         _ => {}
     }
     if std::env::args().any(|arg| arg == "--list") {
@@ -193,6 +232,7 @@ fn main() {
     let mut servers = [
         ("gmp", start("gmp"), vec![]),
         ("tokio", start("tokio"), vec![]),
+        ("smol", start("smol"), vec![]),
     ];
     for _ in 0..common::rounds() {
         for (_, (child, addr), rounds) in &mut servers {

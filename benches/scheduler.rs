@@ -54,11 +54,27 @@ macro_rules! tokio_like {
                 in_task(N, || spawn_and_join(N))
             }
 
-            pub fn spawn_join_foreign() -> f64 {
+            pub fn spawn_join_main() -> f64 {
                 const N: u64 = 100_000;
                 let runtime = runtime();
                 runtime.block_on(spawn_and_join(N));
                 per_operation(N, || runtime.block_on(spawn_and_join(N)))
+            }
+
+            pub fn spawn_join_foreign() -> f64 {
+                const N: u64 = 100_000;
+                let runtime = runtime();
+                let run = || {
+                    let spawn = |i| runtime.spawn(async move { i });
+                    let tasks: Vec<_> = (0..N).map(spawn).collect();
+                    runtime.block_on(async {
+                        for task in tasks {
+                            task.await.expect("a task");
+                        }
+                    });
+                };
+                run();
+                per_operation(N, run)
             }
 
             pub fn yields() -> f64 {
@@ -253,32 +269,16 @@ tokio_like!(on_gmp, gmp);
 tokio_like!(on_tokio, tokio);
 tokio_like!(without_retake, gmp, retake_after(None));
 
-/// smol's executor has no channels or timers of its own to compare with: tasks only.
+/// The same with smol's crates. Where the others take a oneshot, which it has none of, a channel of one.
 mod on_smol {
     use super::*;
     use std::future::Future;
     use std::sync::Arc;
 
     use async_executor::Executor;
+    use common::with_smol;
+    use smol::channel::{Sender, bounded};
     use smol::future;
-
-    fn with_executor(work: impl FnOnce(&Arc<Executor<'static>>)) {
-        let executor = Arc::new(Executor::new());
-        let (stop, stopped) = smol::channel::bounded::<()>(1);
-        let workers: Vec<_> = (0..WORKERS)
-            .map(|_| {
-                let (executor, stopped) = (executor.clone(), stopped.clone());
-                std::thread::spawn(move || {
-                    let _ = future::block_on(executor.run(stopped.recv()));
-                })
-            })
-            .collect();
-        work(&executor);
-        drop(stop);
-        for worker in workers {
-            worker.join().expect("a worker");
-        }
-    }
 
     fn in_task<F, W>(operations: u64, work: W) -> f64
     where
@@ -286,7 +286,7 @@ mod on_smol {
         F: Future<Output = ()> + Send + 'static,
     {
         let mut figure = 0.0;
-        with_executor(|executor| {
+        with_smol(|executor| {
             future::block_on(executor.spawn(work(executor.clone())));
             figure = per_operation(operations, || {
                 future::block_on(executor.spawn(work(executor.clone())));
@@ -309,14 +309,33 @@ mod on_smol {
         in_task(N, |executor| spawn_and_join(executor, N))
     }
 
-    pub fn spawn_join_foreign() -> f64 {
+    pub fn spawn_join_main() -> f64 {
         const N: u64 = 100_000;
         let mut figure = 0.0;
-        with_executor(|executor| {
+        with_smol(|executor| {
             future::block_on(spawn_and_join(executor.clone(), N));
             figure = per_operation(N, || {
                 future::block_on(spawn_and_join(executor.clone(), N));
             });
+        });
+        figure
+    }
+
+    pub fn spawn_join_foreign() -> f64 {
+        const N: u64 = 100_000;
+        let mut figure = 0.0;
+        with_smol(|executor| {
+            let run = || {
+                let spawn = |i| executor.spawn(async move { i });
+                let tasks: Vec<_> = (0..N).map(spawn).collect();
+                future::block_on(async {
+                    for task in tasks {
+                        task.await;
+                    }
+                });
+            };
+            run();
+            figure = per_operation(N, run);
         });
         figure
     }
@@ -334,6 +353,141 @@ mod on_smol {
                     })
                 })
                 .collect();
+            for task in tasks {
+                task.await;
+            }
+        })
+    }
+
+    async fn round_trip(executor: &Executor<'static>) {
+        let (ping, pinged) = bounded(1);
+        let (pong, ponged) = bounded(1);
+        executor
+            .spawn(async move {
+                pinged.recv().await.expect("ping");
+                pong.send(()).await.expect("pong");
+            })
+            .detach();
+        ping.send(()).await.expect("ping");
+        ponged.recv().await.expect("pong");
+    }
+
+    pub fn ping_pong(pairs: u64) -> f64 {
+        let trips = 100_000 / pairs;
+        in_task(trips * pairs, move |executor| async move {
+            let pair = |_| {
+                let own = executor.clone();
+                executor.spawn(async move {
+                    for _ in 0..trips {
+                        round_trip(&own).await;
+                    }
+                })
+            };
+            let pairs: Vec<_> = (0..pairs).map(pair).collect();
+            for pair in pairs {
+                pair.await;
+            }
+        })
+    }
+
+    pub fn ping_pong_main() -> f64 {
+        const TRIPS: u64 = 20_000;
+        let mut figure = 0.0;
+        with_smol(|executor| {
+            figure = per_operation(TRIPS, || {
+                future::block_on(async {
+                    for _ in 0..TRIPS {
+                        round_trip(executor).await;
+                    }
+                });
+            });
+        });
+        figure
+    }
+
+    pub fn channel_ping_pong(pairs: u64) -> f64 {
+        let trips = 100_000 / pairs;
+        in_task(trips * pairs, move |executor| async move {
+            let pair = |_| {
+                let own = executor.clone();
+                executor.spawn(async move {
+                    let (ping, pinged) = bounded::<u64>(1);
+                    let (pong, ponged) = bounded::<u64>(1);
+                    let echo = own.spawn(async move {
+                        while let Ok(i) = pinged.recv().await {
+                            pong.send(i).await.expect("pong");
+                        }
+                    });
+                    for i in 0..trips {
+                        ping.send(i).await.expect("ping");
+                        ponged.recv().await.expect("pong");
+                    }
+                    drop(ping);
+                    echo.await;
+                })
+            };
+            let pairs: Vec<_> = (0..pairs).map(pair).collect();
+            for pair in pairs {
+                pair.await;
+            }
+        })
+    }
+
+    pub fn chained_spawn() -> f64 {
+        const HOPS: u64 = 100_000;
+        fn hop(executor: Arc<Executor<'static>>, left: u64, done: Sender<()>) {
+            if left == 0 {
+                done.try_send(()).expect("the end");
+            } else {
+                let own = executor.clone();
+                executor
+                    .spawn(async move { hop(own, left - 1, done) })
+                    .detach();
+            }
+        }
+        in_task(HOPS, |executor| async move {
+            let (done, end) = bounded(1);
+            hop(executor, HOPS, done);
+            end.recv().await.expect("the end");
+        })
+    }
+
+    pub fn timers(tasks: u64) -> f64 {
+        const TIMERS: u64 = 100_000;
+        async fn make(timers: u64) {
+            for _ in 0..timers {
+                let mut timer = smol::Timer::after(Duration::from_secs(10));
+                future::poll_fn(|cx| {
+                    assert!(std::pin::Pin::new(&mut timer).poll(cx).is_pending());
+                    std::task::Poll::Ready(())
+                })
+                .await;
+            }
+        }
+        in_task(TIMERS, move |executor| async move {
+            let tasks: Vec<_> = (0..tasks)
+                .map(|_| executor.spawn(make(TIMERS / tasks)))
+                .collect();
+            for task in tasks {
+                task.await;
+            }
+        })
+    }
+
+    pub fn mutex() -> f64 {
+        const TASKS: u64 = 100;
+        const LOCKS: u64 = 1000;
+        in_task(TASKS * LOCKS, |executor| async move {
+            let mutex = Arc::new(smol::lock::Mutex::new(0));
+            let task = |_| {
+                let mutex = mutex.clone();
+                executor.spawn(async move {
+                    for _ in 0..LOCKS {
+                        *mutex.lock().await += 1;
+                    }
+                })
+            };
+            let tasks: Vec<_> = (0..TASKS).map(task).collect();
             for task in tasks {
                 task.await;
             }
@@ -379,14 +533,14 @@ mod on_smol {
 }
 
 macro_rules! workload {
-    ($name:literal, $unit:literal, $function:ident($($argument:expr)?) $(, $smol:path)?) => {
+    ($name:literal, $unit:literal, $function:ident($($argument:expr)?)) => {
         Workload {
             name: $name,
             unit: $unit,
             peers: vec![
                 ("gmp", Box::new(|| on_gmp::$function($($argument)?)) as common::Sample),
                 ("tokio", Box::new(|| on_tokio::$function($($argument)?))),
-                $(("smol", Box::new($smol)),)?
+                ("smol", Box::new(|| on_smol::$function($($argument)?))),
             ],
         }
     };
@@ -406,15 +560,10 @@ fn retake(name: &'static str, on: fn() -> f64, off: fn() -> f64) -> Workload {
 
 fn main() {
     common::run(vec![
-        workload!("spawn and join", "ns", spawn_join(), on_smol::spawn_join)
-            .beside_go("spawn and join"),
-        workload!(
-            "spawn and join, from outside",
-            "ns",
-            spawn_join_foreign(),
-            on_smol::spawn_join_foreign
-        ),
-        workload!("yield, 1000 tasks", "ns", yields(), on_smol::yields).beside_go("yield"),
+        workload!("spawn and join", "ns", spawn_join()).beside_go("spawn and join"),
+        workload!("spawn and join, in block_on", "ns", spawn_join_main()),
+        workload!("spawn and join, from outside", "ns", spawn_join_foreign()),
+        workload!("yield, 1000 tasks", "ns", yields()).beside_go("yield"),
         workload!("ping-pong, oneshots, 1000 pairs", "ns", ping_pong(1000))
             .beside_go("oneshots, 1000 pairs"),
         workload!("ping-pong, oneshots, 1 pair", "ns", ping_pong(1)).beside_go("oneshots, 1 pair"),
@@ -428,14 +577,8 @@ fn main() {
         workload!("ping-pong, channels, 1 pair", "ns", channel_ping_pong(1))
             .beside_go("channels, 1 pair"),
         workload!("chained spawn", "ns", chained_spawn()).beside_go("chained spawn"),
-        workload!(
-            "skynet, a million leaves",
-            "ms/M",
-            skynet(),
-            on_smol::skynet
-        )
-        .beside_go("skynet"),
-        workload!("blocking jobs", "ns", blocking(), on_smol::blocking),
+        workload!("skynet, a million leaves", "ms/M", skynet()).beside_go("skynet"),
+        workload!("blocking jobs", "ns", blocking()),
         workload!("timers made and dropped, 100 tasks", "ns", timers(100))
             .beside_go("timers, 100 tasks"),
         workload!("timers made and dropped, 1 task", "ns", timers(1)).beside_go("timers, 1 task"),

@@ -8,8 +8,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+
+use async_executor::Executor;
 
 /// A peer's sample: nanoseconds per operation, or any other figure of which less is better.
 pub type Sample = Box<dyn Fn() -> f64>;
@@ -124,3 +126,22 @@ pub fn nanos(duration: Duration) -> f64 {
 
 /// Workers of every multi-thread runtime: as many as the reference machine has cores.
 pub const WORKERS: usize = 2;
+
+/// Runs `work` with an executor of smol's that has as many threads.
+pub fn with_smol(work: impl FnOnce(&Arc<Executor<'static>>)) {
+    let executor = Arc::new(Executor::new());
+    let (stop, stopped) = smol::channel::bounded::<()>(1);
+    let workers: Vec<_> = (0..WORKERS)
+        .map(|_| {
+            let (executor, stopped) = (executor.clone(), stopped.clone());
+            std::thread::spawn(move || {
+                let _ = smol::block_on(executor.run(stopped.recv()));
+            })
+        })
+        .collect();
+    work(&executor);
+    drop(stop);
+    for worker in workers {
+        worker.join().expect("a worker");
+    }
+}
