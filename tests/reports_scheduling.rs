@@ -6,7 +6,7 @@ mod support;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc as std_mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gmp::net::UdpSocket;
 use gmp::runtime::{Handle, Runtime};
@@ -14,8 +14,10 @@ use gmp::sync::{Mutex, Notify, mpsc};
 use gmp::task::{self, JoinHandle};
 use gmp::time::sleep;
 use support::child::in_child;
-use support::{bounded, builder, compute, current_thread, finish, in_some_round, run_task};
-use support::{runtime, wait_until};
+use support::{
+    BusyWatch, bounded, builder, compute, current_thread, finish, in_rounds, in_some_round,
+};
+use support::{run_task, runtime, wait_until};
 
 /// Far more CPU time than any wait of a computing task takes.
 const MUCH: Duration = Duration::from_secs(20);
@@ -60,8 +62,8 @@ fn a_task_that_was_spawned_before_a_computation_starts_on_an_idle_p() {
                 assert!(used < MUCH, "not before the end");
                 used
             };
-            // A slice or two, if the machine's other work adds nothing.
-            in_some_round(round, |&used| used < Duration::from_millis(200));
+            // Two slices: it is CPU time, to which the machine's other work adds little.
+            in_rounds(3, round, |&used| used <= Duration::from_millis(20));
         }
         finish(runtime);
     });
@@ -75,17 +77,25 @@ fn both_children_of_a_task_that_loops_run_and_the_loop_is_reported() {
     let outcome = in_child(test, &[("GMPDEBUG", "retake=1")], || {
         for ps in [1, 2] {
             let runtime = runtime(ps);
-            println!("line {}", line!() + 1);
-            let parent = runtime.spawn(async {
-                let run = Arc::new(AtomicUsize::new(0));
-                for _ in 0..2 {
-                    let run = run.clone();
-                    task::spawn(async move { run.fetch_add(1, Ordering::Relaxed) });
-                }
-                compute(MUCH, || run.load(Ordering::Relaxed) == 2);
-                compute(Duration::from_millis(100), || false)
-            });
-            runtime.block_on(parent).unwrap();
+            let round = || {
+                println!("line {}", line!() + 1);
+                let parent = runtime.spawn(async {
+                    let run = Arc::new(AtomicUsize::new(0));
+                    for _ in 0..2 {
+                        let run = run.clone();
+                        task::spawn(async move { run.fetch_add(1, Ordering::Relaxed) });
+                    }
+                    let used = compute(MUCH, || run.load(Ordering::Relaxed) == 2);
+                    let run = run.load(Ordering::Relaxed);
+                    compute(Duration::from_millis(100), || false);
+                    (used, run)
+                });
+                let (used, run) = runtime.block_on(parent).unwrap();
+                assert!(used < MUCH, "not before the end");
+                assert_eq!(run, 2);
+                used
+            };
+            in_rounds(3, round, |&used| used < Duration::from_millis(50));
             finish(runtime);
         }
     })
@@ -306,7 +316,7 @@ fn a_burst_of_ready_sockets_is_handled_by_busy_ps() {
     bounded(move || {
         // The handlers' own, and those of the busy tasks between them; and where the machine is busy, those of one P
         // while the M of the other does not run.
-        in_some_round(round, |&most| most < 1_500);
+        in_rounds(3, round, |&most| most < 1_500);
     });
 }
 
@@ -328,7 +338,7 @@ fn tasks_that_their_own_p_gets_to_at_once_wake_nobody() {
             })
         };
         // If the M does not run for a while, the monitor sends another for what waits.
-        in_some_round(round, |&woken| woken < TASKS / 20);
+        in_rounds(3, round, |&woken| woken < TASKS / 20);
         finish(runtime);
     });
 }
@@ -348,9 +358,33 @@ fn a_task_that_yields_alone_wakes_nobody() {
             });
             parks(&runtime) - before
         };
-        in_some_round(round, |&woken| woken < YIELDS / 1_000);
+        in_rounds(3, round, |&woken| woken < YIELDS / 1_000);
         finish(runtime);
     });
+}
+
+/// Tiny tasks from outside, one at a time, each when nobody is about. Returns how often an M went to wait, and the
+/// CPU time of the Ms, whose threads have `name`.
+fn stream_of_tiny_tasks(runtime: &Runtime, name: &str, tasks: u64) -> (u64, Duration) {
+    let metrics = runtime.metrics();
+    let waits = |p| metrics.worker_park_unpark_count(p) % 2 == 1;
+    let all_wait = || (0..metrics.num_workers()).all(waits);
+    let cpu = || {
+        let threads = support::threads::all().into_iter();
+        let ms = threads.filter(|thread| thread.name == name);
+        Duration::from_nanos(ms.map(|thread| thread.cpu_ns).sum())
+    };
+    wait_until("all wait", all_wait);
+    let before = (parks(runtime), cpu());
+    for _ in 0..tasks {
+        let (done, is_done) = std_mpsc::sync_channel(1);
+        runtime.spawn(async move { done.send(()).unwrap() });
+        is_done.recv().unwrap();
+        while !all_wait() {
+            std::thread::yield_now();
+        }
+    }
+    (parks(runtime) - before.0, cpu() - before.1)
 }
 
 /// A9: more Ps than there is work for looked for some in vain, all of them.
@@ -358,31 +392,32 @@ fn a_task_that_yields_alone_wakes_nobody() {
 fn a_stream_of_tiny_tasks_costs_little_more_with_many_ps_than_with_two() {
     const TASKS: u64 = 1_000;
     bounded(|| {
-        for ps in [2, 8, 32] {
-            let runtime = runtime(ps);
-            let all_wait = || {
-                let metrics = runtime.metrics();
-                let waits = |p| metrics.worker_park_unpark_count(p) % 2 == 1;
-                (0..ps).all(waits)
-            };
-            // From outside, one at a time, each when nobody is about.
+        let named = |ps: usize| {
+            let name = format!("tiny-{ps}");
+            let runtime = builder(ps).thread_name(&name).build().unwrap();
+            wait_until("all are there", || support::threads::named(&name) == ps);
+            (name, runtime)
+        };
+        let (few_name, few) = named(2);
+        for ps in [8, 32] {
+            let (many_name, many) = named(ps);
             let round = || {
-                wait_until("all wait", all_wait);
-                let before = parks(&runtime);
-                for _ in 0..TASKS {
-                    let (done, is_done) = std_mpsc::sync_channel(1);
-                    runtime.spawn(async move { done.send(()).unwrap() });
-                    is_done.recv().unwrap();
-                    while !all_wait() {
-                        std::thread::yield_now();
-                    }
-                }
-                parks(&runtime) - before
+                let few = stream_of_tiny_tasks(&few, &few_name, TASKS);
+                (few, stream_of_tiny_tasks(&many, &many_name, TASKS))
             };
             // The M that runs it. One that would look for more beside it is one too many.
-            in_some_round(round, |&waits| waits < TASKS + TASKS / 2);
-            finish(runtime);
+            let most = TASKS + TASKS / 2;
+            in_rounds(3, &round, |&(few, many)| few.0.max(many.0) < most);
+            // And looks once round: a search in vain is no wait, but CPU time. The round over 32 Ps has its price,
+            // twice the rest of it in an unoptimised build; the one over 8 nearly all that is allowed here.
+            if ps == 8 {
+                let little_more =
+                    |few: Duration, many: Duration| 10 * many.as_nanos() <= 13 * few.as_nanos();
+                in_some_round(&round, |&(few, many)| little_more(few.1, many.1));
+            }
+            finish(many);
         }
+        finish(few);
     });
 }
 
@@ -416,24 +451,54 @@ async fn wander(seed: u64, gates: Arc<Vec<Notify>>) {
     }
 }
 
+/// A hundred tasks wander on `ps` Ps, `rounds` times. The seeds are those from `seed` on.
+fn wander_about(ps: usize, rounds: u64, seed: u64) {
+    // Nothing is taken away, and a rescue fails the test.
+    let runtime = builder(ps).retake_after(None).build().unwrap();
+    let gates = Arc::new((0..16).map(|_| Notify::new()).collect::<Vec<_>>());
+    for round in 0..rounds {
+        let wander = |i: u64| runtime.spawn(wander(seed + round * 1_000 + i, gates.clone()));
+        let tasks: Vec<_> = (0..100).map(wander).collect();
+        for task in tasks {
+            runtime.block_on(task).unwrap();
+        }
+    }
+    finish(runtime);
+}
+
 /// A10: a runnable task in a queue beside an idle P, which the monitor hid by its rescue.
 #[test]
 fn no_task_waits_in_a_queue_beside_an_idle_p() {
     bounded(|| {
         for ps in [2, 3, 8] {
-            // Nothing is taken away, and a rescue fails the test.
-            let runtime = builder(ps).retake_after(None).build().unwrap();
-            let gates = Arc::new((0..16).map(|_| Notify::new()).collect::<Vec<_>>());
-            for round in 0..4u64 {
-                let wander = |i: u64| runtime.spawn(wander(round * 1_000 + i, gates.clone()));
-                let tasks: Vec<_> = (0..100).map(wander).collect();
-                for task in tasks {
-                    runtime.block_on(task).unwrap();
-                }
-            }
-            finish(runtime);
+            wander_about(ps, 4, 0);
         }
     });
+}
+
+/// A10 for as long as one likes: ten minutes, or as many seconds as GMP_FUZZ_SECONDS says. A rescue ends it there
+/// and then:
+///
+/// ```text
+/// GMPDEBUG=rescue=panic GMP_FUZZ_SECONDS=180 cargo test --test reports_scheduling -- --ignored for_long
+/// ```
+#[test]
+#[ignore = "takes ten minutes"]
+fn no_task_waits_in_a_queue_beside_an_idle_p_for_long() {
+    let seconds = std::env::var("GMP_FUZZ_SECONDS").map_or(600, |text| text.parse().unwrap());
+    let end = Instant::now() + Duration::from_secs(seconds);
+    // Other seeds each time: the clock's.
+    let since = std::time::UNIX_EPOCH.elapsed().unwrap();
+    let mut seed = since.as_nanos() as u64;
+    while Instant::now() < end {
+        println!("from seed {seed}");
+        bounded(move || {
+            for ps in [2, 3, 4, 8] {
+                wander_about(ps, 20, seed);
+            }
+        });
+        seed += 20_000;
+    }
 }
 
 /// A11: the tick of a P moved all the time, and so the monitor never saw that its queue did not.
@@ -459,18 +524,27 @@ fn a_task_behind_many_short_hand_overs_has_its_turn() {
                 });
                 [a, b]
             };
+            // How long the one of a hundred that waited longest did so.
+            let round = || {
+                runtime.block_on(async {
+                    let mut longest = Duration::ZERO;
+                    for _ in 0..100 {
+                        let waited = task::spawn(async {
+                            // Its child displaces the grandchild into the queue.
+                            let start = BusyWatch::start();
+                            let behind = task::spawn(async move { start.elapsed() });
+                            let first = task::spawn(async {});
+                            let waited = behind.await.unwrap();
+                            first.await.unwrap();
+                            waited
+                        });
+                        longest = longest.max(waited.await.unwrap());
+                    }
+                    longest
+                })
+            };
+            in_some_round(round, |&longest| longest < Duration::from_millis(50));
             runtime.block_on(async {
-                for _ in 0..100 {
-                    task::spawn(async {
-                        // Its child displaces the grandchild into the queue.
-                        let behind = task::spawn(async {});
-                        let first = task::spawn(async {});
-                        behind.await.unwrap();
-                        first.await.unwrap();
-                    })
-                    .await
-                    .unwrap();
-                }
                 stop.raise();
                 for task in pair {
                     task.await.unwrap();
@@ -496,18 +570,29 @@ fn a_chain_of_new_tasks_leaves_a_ticker_its_ticks() {
         for runtime in [runtime(1), current_thread()] {
             let stop = Flag::default();
             let length = Arc::new(AtomicUsize::new(0));
-            let end = stop.clone();
-            run_task(&runtime, async move {
-                chain(length.clone(), end.clone());
-                let mut ticker = gmp::time::interval(Duration::from_millis(10));
-                let mut ticks = 0;
-                // Ticks that the machine was late for come all at once.
-                while ticks < 10 || length.load(Ordering::Relaxed) <= 10 {
-                    ticker.tick().await;
-                    ticks += 1;
-                }
-                end.raise();
+            run_task(&runtime, {
+                let (length, stop) = (length.clone(), stop.clone());
+                async move { chain(length, stop) }
             });
+            // The longest time from one tick to the next.
+            let round = || {
+                let length = length.clone();
+                run_task(&runtime, async move {
+                    let before = length.load(Ordering::Relaxed);
+                    let mut ticker = gmp::time::interval(Duration::from_millis(10));
+                    let (mut ticks, mut longest) = (0, Duration::ZERO);
+                    // Ticks that the machine was late for come all at once.
+                    while ticks < 10 || length.load(Ordering::Relaxed) <= before + 10 {
+                        let start = BusyWatch::start();
+                        ticker.tick().await;
+                        longest = longest.max(start.elapsed());
+                        ticks += 1;
+                    }
+                    longest
+                })
+            };
+            in_some_round(round, |&longest| longest <= Duration::from_millis(25));
+            stop.raise();
             finish(runtime);
         }
     });
@@ -573,7 +658,7 @@ fn tasks_around_one_mutex_are_not_stolen_to_and_fro() {
             finish(runtime);
             (stolen, waits)
         };
-        in_some_round(round, |&(stolen, waits)| stolen + waits < LOCKS / 50);
+        in_rounds(3, round, |&(stolen, waits)| stolen + waits < LOCKS / 50);
     });
 }
 
@@ -597,7 +682,7 @@ fn the_monitor_costs_next_to_nothing_beside_little_work() {
         });
         let round = || {
             let before = monitor();
-            let start = std::time::Instant::now();
+            let start = Instant::now();
             runtime.block_on(async {
                 // A hundred requests a second.
                 let mut interval = gmp::time::interval(Duration::from_millis(10));
@@ -608,8 +693,8 @@ fn the_monitor_costs_next_to_nothing_beside_little_work() {
             });
             (Duration::from_nanos(monitor() - before), start.elapsed())
         };
-        // Two in a thousand are wanted; an unoptimised build on a busy machine takes more.
-        in_some_round(round, |&(cpu, long)| cpu < long / 50);
+        // Two in a thousand are wanted. It is about four, and up to nine where nothing is optimised.
+        in_rounds(3, round, |&(cpu, long)| cpu < long / 100);
         drop(parked);
     })
     .succeeded();

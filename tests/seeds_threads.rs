@@ -14,7 +14,7 @@ use gmp::net::{TcpListener, TcpStream, UdpSocket};
 use gmp::runtime::Runtime;
 use gmp::task;
 use support::child::in_child;
-use support::{Pipe, bounded, builder, finish, in_some_round, threads, wait_until};
+use support::{Pipe, bounded, builder, finish, in_rounds, threads, wait_until};
 
 const MANY: usize = 100;
 
@@ -131,6 +131,10 @@ fn blocking_reads_cost_a_thread_each_and_the_threads_are_reused() {
             wait_until("the threads are idle", || {
                 runtime.metrics().num_idle_threads() == MANY
             });
+            // A thread gives itself its name when it first runs.
+            wait_until("all have their names", || {
+                threads::named("reads") >= MANY + 2
+            });
             assert_eq!(threads::named("reads"), MANY + 2);
             assert_eq!(runtime.metrics().num_threads(), MANY + 2);
         }
@@ -216,6 +220,8 @@ fn no_more_blocking_threads_than_allowed() {
             .collect();
         wait_until("three block", || blocked.load(Ordering::Relaxed) == 3);
         assert_eq!(runtime.metrics().blocking_queue_depth(), 7);
+        // A thread gives itself its name when it first runs.
+        wait_until("all have their names", || threads::named("few") >= 4);
         assert_eq!(threads::named("few"), 4);
         pipe.write(10);
         for job in jobs {
@@ -229,7 +235,7 @@ fn no_more_blocking_threads_than_allowed() {
 /// has not settled may look as if it had.
 #[track_caller]
 fn assert_no_activity(long: Duration) {
-    in_some_round(|| activity(long), Vec::is_empty);
+    in_rounds(3, || activity(long), Vec::is_empty);
 }
 
 /// Which of the other threads did anything over `long`, once they have settled: how often they were
@@ -364,7 +370,7 @@ fn a_lone_ticker_costs_little_more_than_its_ticks() {
             waits() - before.1
         };
         // A wake-up of the M, and the monitor's few looks until it sleeps again; a thief now and then.
-        in_some_round(round, |&waits| waits <= 20 * 10);
+        in_rounds(3, round, |&waits| waits <= 20 * 10);
         drop(runtime);
     });
     outcome.succeeded();

@@ -17,8 +17,8 @@ use gmp::runtime::{Runtime, worker_index};
 use gmp::sync::{Notify, Semaphore, oneshot};
 use gmp::task::{self, JoinHandle};
 use gmp::time::sleep;
-use support::{Pipe, bounded, builder, compute, current_thread, finish, in_some_round};
-use support::{run_task, runtime};
+use support::{Pipe, bounded, builder, compute, current_thread, finish, in_rounds};
+use support::{run_task, runtime, wait_until};
 
 /// Far more CPU time than any wait of a computing task takes.
 const MUCH: Duration = Duration::from_secs(20);
@@ -424,9 +424,9 @@ fn a_sleeper_has_its_turn_while_a_task_computes() {
                 assert!(used.iter().all(|&used| used < MUCH), "not before the end");
                 used
             };
-            // A slice or two, if the machine's other work adds nothing.
-            let little = |used: &Duration| *used < Duration::from_millis(200);
-            in_some_round(round, |used| used.iter().all(little));
+            // A slice or two: it is CPU time, to which the machine's other work adds little.
+            let little = |used: &Duration| *used <= Duration::from_millis(50);
+            in_rounds(3, round, |used| used.iter().all(little));
             finish(runtime);
         }
     });
@@ -464,47 +464,64 @@ fn a_ticker_ticks_on_beside_a_task_that_computes() {
     });
 }
 
+/// One P, a sleeper, and two tasks that compute until it wakes. Returns how many of them began before.
+fn begin_beside_a_sleeper() -> usize {
+    let runtime = runtime(1);
+    let woke = Arc::new(AtomicBool::new(false));
+    let asleep = Arc::new(AtomicBool::new(false));
+    let waiting = Arc::new(AtomicUsize::new(0));
+    let began = Arc::new(AtomicUsize::new(0));
+    let start = Arc::new(Semaphore::new(0));
+    let computers = [(); 2].map(|()| {
+        let (woke, began) = (woke.clone(), began.clone());
+        let (start, waiting) = (start.clone(), waiting.clone());
+        runtime.spawn(async move {
+            waiting.fetch_add(1, Ordering::Relaxed);
+            let _permit = start.acquire().await.unwrap();
+            if !woke.load(Ordering::Relaxed) {
+                began.fetch_add(1, Ordering::Relaxed);
+            }
+            compute(MUCH, || woke.load(Ordering::Relaxed))
+        })
+    });
+    wait_until("both wait", || waiting.load(Ordering::Relaxed) == 2);
+    let sleeper = runtime.spawn({
+        let (woke, asleep) = (woke.clone(), asleep.clone());
+        async move {
+            // Less than it takes to lose a P.
+            let mut sleep = std::pin::pin!(sleep(Duration::from_millis(5)));
+            let _ = futures::poll!(sleep.as_mut());
+            asleep.store(true, Ordering::Relaxed);
+            sleep.await;
+            woke.store(true, Ordering::Relaxed);
+        }
+    });
+    // The poll in which it goes to sleep is over, too: the system may stop a thread in the middle of one.
+    let is_idle = || runtime.metrics().num_idle_workers() == 1;
+    while !(asleep.load(Ordering::Relaxed) && is_idle()) {
+        std::thread::yield_now();
+    }
+    start.add_permits(2);
+    for computer in computers {
+        assert!(runtime.block_on(computer).unwrap() < MUCH);
+    }
+    runtime.block_on(sleeper).unwrap();
+    finish(runtime);
+    began.load(Ordering::Relaxed)
+}
+
 /// Whoever gets a P that was taken away looks at its timers first: the next task may compute as long as the last.
 #[test]
 fn a_sleeper_that_is_due_goes_before_the_next_task_that_computes() {
     bounded(|| {
-        for _ in 0..10 {
-            let runtime = runtime(1);
-            let woke = Arc::new(AtomicBool::new(false));
-            let began = Arc::new(AtomicUsize::new(0));
-            let start = Arc::new(Semaphore::new(0));
-            let sleeper = runtime.spawn({
-                let (woke, start) = (woke.clone(), start.clone());
-                async move {
-                    // Less than it takes to lose a P.
-                    let sleep = sleep(Duration::from_millis(5));
-                    start.add_permits(2);
-                    sleep.await;
-                    woke.store(true, Ordering::Relaxed);
-                }
-            });
-            let compute = || {
-                let (woke, began, start) = (woke.clone(), began.clone(), start.clone());
-                runtime.spawn(async move {
-                    let _permit = start.acquire().await.unwrap();
-                    if !woke.load(Ordering::Relaxed) {
-                        began.fetch_add(1, Ordering::Relaxed);
-                    }
-                    compute(MUCH, || woke.load(Ordering::Relaxed))
-                })
-            };
-            let computers = [compute(), compute()];
-            for computer in computers {
-                assert!(runtime.block_on(computer).unwrap() < MUCH);
-            }
-            runtime.block_on(sleeper).unwrap();
-            let began = began.load(Ordering::Relaxed);
-            assert!(
-                began <= 1,
-                "{began} began to compute before the sleeper woke"
-            );
-            finish(runtime);
-        }
+        // If it wakes before anybody began, that tells nothing.
+        let round = || {
+            let mut rounds = (0..1_000).map(|_| begin_beside_a_sleeper());
+            let began = rounds.find(|&began| began > 0);
+            began.expect("one begins before it wakes")
+        };
+        // Two may be wrong: the system may stop the thread that is about to run the sleeper, which then loses the P.
+        in_rounds(8, round, |&began| began == 1);
     });
 }
 

@@ -28,6 +28,9 @@ pub(crate) const ROUNDS: usize = 10;
 
 /// Runs rounds until what one gives `holds`, which is enough: where the promise is broken, it is so in each of them,
 /// and what the machine's other work disturbs is some of them.
+///
+/// This is for what a clock on the wall shows, of which other work may spoil most. Counts and CPU times are for
+/// [`in_rounds`].
 #[track_caller]
 pub(crate) fn in_some_round<T: Debug>(
     mut round: impl FnMut() -> T,
@@ -42,6 +45,26 @@ pub(crate) fn in_some_round<T: Debug>(
         seen.push(given);
     }
     panic!("in none of the rounds: {seen:?}")
+}
+
+/// Runs rounds until what `least` of them gave `holds`: a promise that is broken most of the time does hold in one.
+#[track_caller]
+pub(crate) fn in_rounds<T: Debug>(
+    least: usize,
+    mut round: impl FnMut() -> T,
+    holds: impl Fn(&T) -> bool,
+) {
+    let (mut held, mut seen) = (0, Vec::new());
+    while held < least {
+        let left = ROUNDS - seen.len();
+        assert!(
+            held + left >= least,
+            "in {held} of the rounds, and not in {least}: {seen:?}"
+        );
+        let given = round();
+        held += usize::from(holds(&given));
+        seen.push(given);
+    }
 }
 
 /// Runs a test's body on a thread of its own, and fails when it does not come to an end.
@@ -166,14 +189,41 @@ impl Pipe {
 
 /// The CPU time that the calling thread has used.
 pub(crate) fn cpu_time() -> Duration {
+    read_clock(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+fn read_clock(clock: libc::clockid_t) -> Duration {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: the pointer is to a timespec of this function's.
-    let result = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    let result = unsafe { libc::clock_gettime(clock, &raw mut time) };
     assert_eq!(result, 0);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// How long something takes beside tasks that always have work. While the machine runs other processes instead of
+/// this one, the watch stands.
+#[derive(Clone, Copy)]
+pub(crate) struct BusyWatch {
+    start: Instant,
+    cpu_start: Duration,
+}
+
+impl BusyWatch {
+    pub(crate) fn start() -> BusyWatch {
+        BusyWatch {
+            start: Instant::now(),
+            cpu_start: read_clock(libc::CLOCK_PROCESS_CPUTIME_ID),
+        }
+    }
+
+    /// The time since the start, or the CPU time of the process if that is less.
+    pub(crate) fn elapsed(&self) -> Duration {
+        let cpu = read_clock(libc::CLOCK_PROCESS_CPUTIME_ID) - self.cpu_start;
+        self.start.elapsed().min(cpu)
+    }
 }
 
 /// Computes for `long` of this thread's CPU time, or until `stop`; returns what it has used.
