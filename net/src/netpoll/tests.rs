@@ -1,5 +1,6 @@
 //! The netpoll driven by hand, on socket pairs and pipes.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::future::Future;
 use std::io::{self, ErrorKind, Read, Write};
@@ -18,6 +19,7 @@ use gmp_executor::seam::Netpoll as _;
 use gmp_executor::wait::WaitReason;
 
 use super::poller::Buffers;
+use super::source::Source;
 use super::{Direction, Netpoll, Registration};
 use crate::interest::Interest;
 use crate::ready::Ready;
@@ -905,23 +907,65 @@ fn a_shutdown_meets_registrations_waits_and_moves() {
     }
 }
 
+/// A socket with a waiter, for as long as somebody else lets it live.
+struct Passing {
+    socket: Socket,
+    peer: UnixStream,
+    wakes: Arc<Wakes>,
+    /// It is readable by now, or soon.
+    is_to_be_woken: bool,
+}
+
+impl Passing {
+    fn new(netpoll: &Netpoll) -> Passing {
+        let (a, peer) = pair();
+        let socket = Socket::new(netpoll, a);
+        let (wakes, waker) = wakes();
+        assert!(socket.poll_read(&waker).is_pending());
+        Passing {
+            socket,
+            peer,
+            wakes,
+            is_to_be_woken: false,
+        }
+    }
+}
+
+/// Moves sources between two pollers to and fro until it is `over`; returns how many moves there were.
+fn move_to_and_fro(over: &AtomicBool, sources: impl Fn() -> Vec<Arc<Source>>) -> usize {
+    let mut moves = 0;
+    while !over.load(Ordering::Relaxed) {
+        for source in sources() {
+            if let (Some(p), Some(token)) = (source.p(), source.token()) {
+                source.move_to(p, token, 1 - p);
+                moves += usize::from(source.p() == Some(1 - p));
+            }
+        }
+        thread::yield_now();
+    }
+    moves
+}
+
 /// A stream of its own accord for a while: pairs of threads send single bytes to and fro, while two
-/// pollers take their own and each other's events, sources move, come and go.
+/// pollers take their own and each other's events. Meanwhile one thread makes sockets with a waiter,
+/// another drops them, of which it has seen every other one woken, and two threads move all that there
+/// are to and fro.
 ///
-/// A byte that nobody is told of stops a pair, which the watchdog notices. This is the test to run
-/// under ThreadSanitizer.
+/// A byte that nobody is told of stops a pair, or the one that drops, which the watchdog notices. This
+/// is the test to run under ThreadSanitizer.
 #[test]
 fn nothing_is_lost_while_everything_moves() {
     let _watchdog = watchdog();
     let rounds = 20_000;
     let netpoll = Arc::new(Netpoll::new(2).unwrap());
     let over = Arc::new(AtomicBool::new(false));
+    let all_woken = Arc::new(AtomicBool::new(false));
     let pollers: Vec<_> = (0..2)
         .map(|by| {
-            let (netpoll, over) = (netpoll.clone(), over.clone());
+            let (netpoll, all_woken) = (netpoll.clone(), all_woken.clone());
             thread::spawn(move || {
                 let mut turn: usize = by;
-                while !over.load(Ordering::Relaxed) {
+                while !all_woken.load(Ordering::Relaxed) {
                     turn = turn.wrapping_mul(5).wrapping_add(3);
                     let p = if turn % 7 < 3 { 1 - by } else { by };
                     netpoll.poll(p, by, NOW).unwrap();
@@ -935,9 +979,11 @@ fn nothing_is_lost_while_everything_moves() {
         })
         .collect();
     let mut users = Vec::new();
+    let mut staying = Vec::new();
     for _ in 0..3 {
         let (a, b) = pair();
         let (a, b) = (Socket::new(&netpoll, a), Socket::new(&netpoll, b));
+        staying.extend([&a, &b].map(|socket| socket.registration.source().clone()));
         users.push(thread::spawn(move || {
             for n in 0..rounds {
                 block_on(a.write_byte(n as u8)).unwrap();
@@ -951,18 +997,67 @@ fn nothing_is_lost_while_everything_moves() {
             }
         }));
     }
-    let churn = {
-        let (netpoll, over) = (netpoll.clone(), over.clone());
+    let moves_staying = {
+        let over = over.clone();
+        thread::spawn(move || move_to_and_fro(&over, || staying.clone()))
+    };
+    // Not std's mutex and channels, whose order ThreadSanitizer does not see.
+    let passing = Arc::new(parking_lot::Mutex::new(VecDeque::new()));
+    let moves_passing = {
+        let (over, passing) = (over.clone(), passing.clone());
+        let sources = move || passing.lock().iter().cloned().collect();
+        thread::spawn(move || move_to_and_fro(&over, sources))
+    };
+    let made = Arc::new(parking_lot::Mutex::new(VecDeque::new()));
+    let all_made = Arc::new(AtomicBool::new(false));
+    let makes = {
+        let (netpoll, over, made) = (netpoll.clone(), over.clone(), made.clone());
         thread::spawn(move || {
-            while !over.load(Ordering::Relaxed) {
-                let (a, mut b) = pair();
-                let a = Socket::new(&netpoll, a);
-                let (_, waker) = wakes();
-                let _ = a.poll_read(&waker);
-                b.write_all(b"x").unwrap();
-                let source = a.registration.source();
-                if let (Some(p), Some(token)) = (source.p(), source.token()) {
-                    source.move_to(p, token, 1 - p);
+            for turn in 0_u32.. {
+                if over.load(Ordering::Relaxed) {
+                    break;
+                }
+                let mut new = Passing::new(&netpoll);
+                {
+                    let mut passing = passing.lock();
+                    passing.push_back(new.socket.registration.source().clone());
+                    if passing.len() > 8 {
+                        passing.pop_front();
+                    }
+                }
+                // Of the others every other one is readable, too, but dropped at once.
+                new.is_to_be_woken = turn.is_multiple_of(2);
+                if new.is_to_be_woken || turn.is_multiple_of(3) {
+                    new.peer.write_all(b"x").unwrap();
+                }
+                made.lock().push_back(new);
+                while made.lock().len() > 4 {
+                    thread::yield_now();
+                }
+            }
+        })
+    };
+    let drops = {
+        let all_made = all_made.clone();
+        thread::spawn(move || {
+            let mut woken = 0;
+            loop {
+                let last = all_made.load(Ordering::Acquire);
+                let Some(old) = made.lock().pop_front() else {
+                    if last {
+                        return woken;
+                    }
+                    thread::yield_now();
+                    continue;
+                };
+                while old.is_to_be_woken && old.wakes.count() == 0 {
+                    thread::yield_now();
+                }
+                woken += usize::from(old.is_to_be_woken);
+                drop(old.socket);
+                // Its waker is gone, too, once no poller is about to wake it.
+                while Arc::strong_count(&old.wakes) > 1 {
+                    thread::yield_now();
                 }
             }
         })
@@ -971,9 +1066,19 @@ fn nothing_is_lost_while_everything_moves() {
         user.join().unwrap();
     }
     over.store(true, Ordering::Relaxed);
-    for thread in pollers.into_iter().chain([churn]) {
-        thread.join().unwrap();
+    makes.join().unwrap();
+    all_made.store(true, Ordering::Release);
+    let woken = drops.join().unwrap();
+    let moves = [moves_staying, moves_passing].map(|mover| mover.join().unwrap());
+    // Those that were to be woken last needed the pollers.
+    all_woken.store(true, Ordering::Relaxed);
+    for poller in pollers {
+        poller.join().unwrap();
     }
+    assert!(
+        woken > 0 && moves.iter().all(|moves| *moves > 0),
+        "{woken} woken, {moves:?} moves"
+    );
     assert!((0..2).all(|p| !netpoll.has_sources(p)));
 }
 
