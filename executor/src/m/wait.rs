@@ -50,7 +50,7 @@ impl M {
             timers.fire(p);
         }
         self.batching.set(false);
-        self.count_unpark();
+        self.end_rest();
         scheduler.monitor.activity();
         self.flush_batch();
         self.call_hook(&scheduler.config.on_thread_unpark);
@@ -74,8 +74,12 @@ impl M {
         stats.add_busy(self.busy_since.get().elapsed());
     }
 
-    fn count_unpark(&self) {
-        bump(&self.p().stats.unparks, 1);
+    /// The P is at work again. Its slice begins here: the rest was no part of one.
+    fn end_rest(&self) {
+        let p = self.p();
+        p.slice_begins();
+        self.handovers.set(0);
+        bump(&p.stats.unparks, 1);
         self.busy_since.set(Instant::now());
     }
 
@@ -157,7 +161,7 @@ impl M {
         {
             self.look_around();
         }
-        self.count_unpark();
+        self.end_rest();
         self.flush_batch();
         self.call_hook(&scheduler.config.on_thread_unpark);
     }
