@@ -133,10 +133,10 @@ async fn echo_round_trips(rounds: u64) {
 #[cfg(target_os = "linux")]
 const A_MILLISECOND: i64 = libc::SYS_getppid;
 
-/// `body` makes so many round trips over a connection of which both ends are in this process.
+/// `body` makes so many round trips over a connection of which both ends are in this process, on so many Ps.
 #[cfg(target_os = "linux")]
 #[track_caller]
-fn expect_a_read_a_write_and_a_wait_a_side(test: &str, rounds: u64, body: impl FnOnce()) {
+fn expect_a_read_a_write_and_a_wait_a_side(test: &str, rounds: u64, ps: u64, body: impl FnOnce()) {
     let trips = 2 * rounds;
     let some = trips / 20;
     // Where the machine is busy, some children may do more.
@@ -153,7 +153,8 @@ fn expect_a_read_a_write_and_a_wait_a_side(test: &str, rounds: u64, body: impl F
         let is_good = reads <= trips + some
             && writes <= trips + some
             && waits <= trips + milliseconds + some
-            && registrations == 0
+            // A source that moves to the other P is registered there; it does not do so all the time.
+            && registrations <= (ps - 1) * some
             && calls.total() <= reads + writes + waits + milliseconds + some;
         good.set(good.get() + u32::from(is_good));
         good.get() == 3
@@ -197,7 +198,7 @@ async fn close_and_open_while_events_are_delivered() {
 fn a_round_trip_is_a_read_a_write_and_a_wait_a_side() {
     const ROUNDS: u64 = 2_000;
     let test = "a_round_trip_is_a_read_a_write_and_a_wait_a_side";
-    expect_a_read_a_write_and_a_wait_a_side(test, ROUNDS, || {
+    expect_a_read_a_write_and_a_wait_a_side(test, ROUNDS, 1, || {
         current_thread().block_on(echo_round_trips(ROUNDS));
     });
 }
@@ -208,7 +209,7 @@ fn a_round_trip_is_a_read_a_write_and_a_wait_a_side() {
 fn a_round_trip_beside_an_idle_p_costs_no_more() {
     const ROUNDS: u64 = 2_000;
     let test = "a_round_trip_beside_an_idle_p_costs_no_more";
-    expect_a_read_a_write_and_a_wait_a_side(test, ROUNDS, || {
+    expect_a_read_a_write_and_a_wait_a_side(test, ROUNDS, 2, || {
         let runtime = runtime(2);
         run_task(&runtime, echo_round_trips(ROUNDS));
         finish(runtime);
