@@ -20,46 +20,56 @@ use support::{in_rounds, in_some_round, run_task, wait_until};
 /// worrying about blocking" was announced where the sleepers stood still.
 #[test]
 fn sleepers_tick_beside_as_many_tasks_that_block_in_a_loop() {
+    const NAP: Duration = Duration::from_millis(5);
     bounded(|| {
         for ps in [1, 2] {
             let runtime = runtime(ps);
-            let stop = Arc::new(AtomicBool::new(false));
-            let ticks: Arc<Vec<_>> = Arc::new((0..ps).map(|_| AtomicUsize::new(0)).collect());
-            // Each time until every sleeper has ticked three times more.
-            let blockers: Vec<_> = (0..ps)
-                .map(|_| {
-                    let ticks = ticks.clone();
-                    runtime.spawn(async move {
-                        for _ in 0..5 {
-                            for sleeper in ticks.iter() {
-                                let before = sleeper.load(Ordering::Relaxed);
-                                while sleeper.load(Ordering::Relaxed) < before + 3 {
-                                    std::thread::sleep(Duration::from_millis(1));
+            let round = || {
+                let stop = Arc::new(AtomicBool::new(false));
+                let ticks: Arc<Vec<_>> = Arc::new((0..ps).map(|_| AtomicUsize::new(0)).collect());
+                // Each time until every sleeper has ticked three times more.
+                let blockers: Vec<_> = (0..ps)
+                    .map(|_| {
+                        let ticks = ticks.clone();
+                        runtime.spawn(async move {
+                            for _ in 0..5 {
+                                for sleeper in ticks.iter() {
+                                    let before = sleeper.load(Ordering::Relaxed);
+                                    while sleeper.load(Ordering::Relaxed) < before + 3 {
+                                        std::thread::sleep(Duration::from_millis(1));
+                                    }
                                 }
+                                task::yield_now().await;
                             }
-                            task::yield_now().await;
-                        }
+                        })
                     })
-                })
-                .collect();
-            let sleepers: Vec<_> = (0..ps)
-                .map(|i| {
-                    let (stop, ticks) = (stop.clone(), ticks.clone());
-                    runtime.spawn(async move {
-                        while !stop.load(Ordering::Relaxed) {
-                            sleep(Duration::from_millis(5)).await;
-                            ticks[i].fetch_add(1, Ordering::Relaxed);
-                        }
+                    .collect();
+                let sleepers: Vec<_> = (0..ps)
+                    .map(|i| {
+                        let (stop, ticks) = (stop.clone(), ticks.clone());
+                        runtime.spawn(async move {
+                            let mut latest = Duration::ZERO;
+                            while !stop.load(Ordering::Relaxed) {
+                                let start = Instant::now();
+                                sleep(NAP).await;
+                                latest = latest.max(start.elapsed() - NAP);
+                                ticks[i].fetch_add(1, Ordering::Relaxed);
+                            }
+                            latest
+                        })
                     })
-                })
-                .collect();
-            for blocker in blockers {
-                runtime.block_on(blocker).unwrap();
-            }
-            stop.store(true, Ordering::Relaxed);
-            for sleeper in sleepers {
-                runtime.block_on(sleeper).unwrap();
-            }
+                    .collect();
+                for blocker in blockers {
+                    runtime.block_on(blocker).unwrap();
+                }
+                stop.store(true, Ordering::Relaxed);
+                let join = |sleeper: task::JoinHandle<Duration>| runtime.block_on(sleeper).unwrap();
+                sleepers.into_iter().map(join).max().unwrap()
+            };
+            // How late the latest tick was.
+            in_some_round(round, |&latest: &Duration| {
+                latest < Duration::from_millis(100)
+            });
             finish(runtime);
         }
     });
@@ -72,45 +82,56 @@ fn sleepers_tick_beside_as_many_tasks_that_block_in_a_loop() {
 fn a_timeout_fires_while_all_ps_wait_for_a_std_mutex() {
     bounded(|| {
         for ps in [1, 2, 4] {
-            let runtime = runtime(ps);
-            let mutex = Arc::new(StdMutex::new(()));
-            let (held, is_held) = std_mpsc::channel();
-            let (release, released) = std_mpsc::channel::<()>();
-            let holder = std::thread::spawn({
-                let mutex = mutex.clone();
-                move || {
-                    let _guard = mutex.lock().unwrap();
-                    held.send(()).unwrap();
-                    released.recv().unwrap();
-                }
-            });
-            is_held.recv().unwrap();
-            let (blocks, blocked) = std_mpsc::channel();
-            let waiters: Vec<_> = (0..ps)
-                .map(|_| {
-                    let (mutex, blocks) = (mutex.clone(), blocks.clone());
-                    runtime.spawn(async move {
-                        blocks.send(()).unwrap();
-                        drop(mutex.lock().unwrap());
-                    })
-                })
-                .collect();
-            waiters.iter().for_each(|_| blocked.recv().unwrap());
-            let third = runtime.spawn(async {
-                let never = std::future::pending::<()>();
-                timeout(Duration::from_millis(50), never).await
-            });
-            // The mutex is held until it has fired.
-            runtime.block_on(third).unwrap().unwrap_err();
-            assert!(waiters.iter().all(|waiter| !waiter.is_finished()));
-            release.send(()).unwrap();
-            for waiter in waiters {
-                runtime.block_on(waiter).unwrap();
-            }
-            holder.join().unwrap();
-            finish(runtime);
+            // How long a timeout of 50 ms takes.
+            in_some_round(
+                || time_out_while_all_wait_for_a_std_mutex(ps),
+                |&took| took < Duration::from_millis(100),
+            );
         }
     });
+}
+
+fn time_out_while_all_wait_for_a_std_mutex(ps: usize) -> Duration {
+    let runtime = runtime(ps);
+    let mutex = Arc::new(StdMutex::new(()));
+    let (held, is_held) = std_mpsc::channel();
+    let (release, released) = std_mpsc::channel::<()>();
+    let holder = std::thread::spawn({
+        let mutex = mutex.clone();
+        move || {
+            let _guard = mutex.lock().unwrap();
+            held.send(()).unwrap();
+            released.recv().unwrap();
+        }
+    });
+    is_held.recv().unwrap();
+    let (blocks, blocked) = std_mpsc::channel();
+    let waiters: Vec<_> = (0..ps)
+        .map(|_| {
+            let (mutex, blocks) = (mutex.clone(), blocks.clone());
+            runtime.spawn(async move {
+                blocks.send(()).unwrap();
+                drop(mutex.lock().unwrap());
+            })
+        })
+        .collect();
+    waiters.iter().for_each(|_| blocked.recv().unwrap());
+    let third = runtime.spawn(async {
+        let start = Instant::now();
+        let never = std::future::pending::<()>();
+        timeout(Duration::from_millis(50), never).await.unwrap_err();
+        start.elapsed()
+    });
+    // The mutex is held until it has fired.
+    let took = runtime.block_on(third).unwrap();
+    assert!(waiters.iter().all(|waiter| !waiter.is_finished()));
+    release.send(()).unwrap();
+    for waiter in waiters {
+        runtime.block_on(waiter).unwrap();
+    }
+    holder.join().unwrap();
+    finish(runtime);
+    took
 }
 
 /// A21: a signal that a runtime sends to threads makes system calls fail that never failed before, and
