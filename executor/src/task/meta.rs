@@ -20,14 +20,16 @@ pub(crate) enum State {
 /// The slot of a task that is not in the registry.
 const UNREGISTERED: u32 = u32::MAX;
 
-/// The record of a task. All of it may be read by anybody who keeps the allocation alive.
+/// The record of a task. All of it may be read by anybody who keeps the allocation alive. In this order, with what
+/// each poll touches at the end (see `Header`).
+#[repr(C)]
 pub(crate) struct Meta {
+    name: Option<Box<str>>,
+    id: Id,
     /// Not counted, since the count would travel between cores with every task. Valid until the task is
     /// done: a shard outlives its tasks (see `shard`).
     pub(super) owner: NonNull<Shard>,
-    id: Id,
     location: &'static Location<'static>,
-    name: Option<Box<str>>,
     kind: SpawnKind,
     /// The key of the registry entry. Written by whoever polls the future.
     slot: AtomicU32,
@@ -54,10 +56,10 @@ impl Meta {
         kind: SpawnKind,
     ) -> Meta {
         Meta {
-            owner: NonNull::from(&**owner),
-            id,
-            location,
             name,
+            id,
+            owner: NonNull::from(&**owner),
+            location,
             kind,
             slot: AtomicU32::new(UNREGISTERED),
             polled: AtomicBool::new(false),
