@@ -326,7 +326,7 @@ fn retake_reports_the_first_retake_per_spawn_location() {
         let report = reports.iter().find(of);
         let report = report.unwrap_or_else(|| panic!("none for line {line}: {outcome:#?}"));
         // A thread that computes, but that the system does not run, looks as if it blocked.
-        assert_report(report, line, &["blocked", "computed"]);
+        assert_report(report, line, &["blocked", "computed", "was polled"]);
     }
 }
 
@@ -368,7 +368,7 @@ fn a_current_thread_runtime_reports_without_retaking() {
     reports.retain(|report| report.contains(&of_the_task));
     assert_eq!(reports.len(), 1, "{outcome:#?}");
     assert!(!reports[0].contains("taken away"), "{outcome:#?}");
-    assert_report(reports[0], line, &["blocked"]);
+    assert_report(reports[0], line, &["blocked", "was polled"]);
 }
 
 /// Where `beside_another` spawns the task that does something.

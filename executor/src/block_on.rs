@@ -131,8 +131,11 @@ impl Borrower<'_> {
 impl Drop for Borrower<'_> {
     fn drop(&mut self) {
         // After a panic of the future the M is outside, and the P may be gone.
-        if self.holds && self.m.comes_back() == Entry::Kept {
-            self.give_back();
+        if self.holds {
+            match self.m.comes_back() {
+                Entry::Kept => self.give_back(),
+                Entry::Lost => self.m.settle_retake(),
+            }
         }
     }
 }

@@ -69,9 +69,9 @@ pub struct Debug {
     pub schedtrace: Option<Duration>,
     /// `scheddetail=1`: a line per P, M and G with each.
     pub scheddetail: bool,
-    /// `retake=1`: report the first retake per spawn location on standard error.
+    /// `retake=1`: report the first poll per spawn location that lasts, on standard error.
     pub retake_report: bool,
-    /// `retake=panic`: a retake ends the process. For continuous integration.
+    /// `retake=panic`: such a poll ends the process. For continuous integration.
     pub retake_fatal: bool,
     /// `rescue=panic`: queued work beside an idle P ends the process. For gmp's own tests.
     pub rescue_fatal: bool,

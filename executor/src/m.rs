@@ -73,8 +73,13 @@ impl Record {
         self.preempt.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn note_retaken(&self, note: Option<Arc<Stall>>) {
-        *self.retaken.lock() = note;
+    /// Leaves a note for an M whose P is about to be taken.
+    pub(crate) fn note_retaken(&self, note: Arc<Stall>) {
+        *self.retaken.lock() = Some(note);
+    }
+
+    pub(crate) fn take_note(&self) -> Option<Arc<Stall>> {
+        self.retaken.lock().take()
     }
 }
 
@@ -149,7 +154,7 @@ impl M {
             yields: Cell::new(0),
             sweep: Sweep::new(),
             clock: Clock::new(),
-            neighbour: Cell::new(Neighbour::new()),
+            neighbour: Cell::new(Neighbour::new(0)),
             busy_since: Cell::new(Instant::now()),
             rng: Cell::new((id as u32).wrapping_mul(0x9e37_79b9) | 1),
         }
@@ -208,6 +213,9 @@ impl M {
         self.record.preempt.store(false, Ordering::Relaxed);
         self.scheduler.ps[p].set_holder(Some(self.record.clone()));
         self.handovers.set(0);
+        // Not all Ms at the same.
+        let neighbour = (p + 1) % self.scheduler.procs();
+        self.neighbour.set(Neighbour::new(neighbour));
         self.busy_since.set(Instant::now());
     }
 
@@ -375,16 +383,20 @@ impl M {
     /// The M came back from a poll without its P: what the poll left to do goes to the global queue.
     pub(crate) fn finish_without_p(&self) {
         self.sweep.now();
-        let note = self.record.retaken.lock().take();
-        if let Some(stall) = note {
-            let cpu = self.record.cpu_clock.now();
-            self.scheduler.monitor.poll_without_p_ended(&stall, cpu);
-        }
         context::wake_deferred();
+        self.settle_retake();
         if self.scheduler.is_closing() {
             while let Some(g) = self.scheduler.global.pop() {
                 let _ = catch_unwind(AssertUnwindSafe(|| g.run()));
             }
+        }
+    }
+
+    /// The poll is over in which the monitor took the P away, if it did.
+    pub(crate) fn settle_retake(&self) {
+        if let Some(stall) = self.record.take_note() {
+            let cpu = self.record.cpu_clock.now();
+            self.scheduler.monitor.poll_without_p_ended(&stall, cpu);
         }
     }
 

@@ -230,6 +230,9 @@ impl Watch {
             }
             self.trace();
         }
+        if let Some(stalls) = &monitor.stalls {
+            self.going_on.end(stalls);
+        }
     }
 
     fn trace(&mut self) {
@@ -373,7 +376,7 @@ impl Watch {
         if scheduler.config.retake_after.is_none() || !scheduler.is_multi_thread() {
             return;
         }
-        if computes(slow.first, slow.last)
+        if computes(slow.first, slow.last).unwrap_or(false)
             && scheduler.monitor.computing.load(Ordering::Relaxed) as isize
                 >= (self.cores * COMPUTING_PER_CORE) as isize
         {
@@ -409,15 +412,18 @@ impl Watch {
         let stall = Arc::new(Stall {
             location: slow.location,
             since: self.looks[p].since,
-            computes: computes(slow.first, slow.last),
+            computes: computes(slow.first, slow.last).unwrap_or(false),
             cpu_before: slow.first,
             taken: true,
             over: AtomicBool::new(false),
         });
-        record.note_retaken(Some(stall.clone()));
+        record.note_retaken(stall.clone());
         let same_poll = || state.polltick.load(Ordering::Relaxed) == polltick;
         if !record.tenure.take(p, same_poll) {
-            record.note_retaken(None);
+            if record.take_note().is_none() && stall.computes {
+                // The M has come back and believed it, and is counted as having ceased to compute.
+                scheduler.monitor.computing.fetch_add(1, Ordering::Relaxed);
+            }
             if let Some(reserved) = reserved {
                 scheduler.pool.release(reserved);
             }
@@ -450,7 +456,7 @@ impl Watch {
             let stall = Stall {
                 location: slow.location,
                 since: look.since,
-                computes: computes(slow.first, slow.last),
+                computes: computes(slow.first, slow.last).unwrap_or(false),
                 cpu_before: slow.first,
                 taken: false,
                 over: AtomicBool::new(true),

@@ -57,26 +57,24 @@ impl LocalQueue {
 
     /// Moves half of this queue into `thief` and returns one G of it to run.
     pub(crate) fn steal_half(&self, thief: &Worker<G>) -> Option<G> {
-        insist(|| {
-            let half = self.len().div_ceil(2).clamp(1, LOCAL_CAPACITY / 2);
-            self.stealer.steal_batch_with_limit_and_pop(thief, half)
-        })
-    }
-
-    /// Takes half of this queue, the first Gs first.
-    pub(crate) fn take_half(&self) -> impl Iterator<Item = G> {
-        (0..self.len().div_ceil(2)).map_while(|_| insist(|| self.stealer.steal()))
-    }
-}
-
-/// Steals until no other thief is in the way.
-fn insist<T>(steal: impl Fn() -> Steal<T>) -> Option<T> {
-    loop {
-        match steal() {
-            Steal::Success(stolen) => return Some(stolen),
-            Steal::Empty => return None,
-            Steal::Retry => std::hint::spin_loop(),
+        loop {
+            let half = self.half();
+            match self.stealer.steal_batch_with_limit_and_pop(thief, half) {
+                Steal::Success(g) => return Some(g),
+                Steal::Empty => return None,
+                Steal::Retry => std::hint::spin_loop(),
+            }
         }
+    }
+
+    /// Moves half of this queue into `thief`, if no other thief is in the way; says whether it did.
+    pub(crate) fn move_half(&self, thief: &Worker<G>) -> bool {
+        let stolen = self.stealer.steal_batch_with_limit(thief, self.half());
+        stolen.is_success()
+    }
+
+    fn half(&self) -> usize {
+        self.len().div_ceil(2).clamp(1, LOCAL_CAPACITY / 2)
     }
 }
 

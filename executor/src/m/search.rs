@@ -5,15 +5,18 @@ use std::time::{Duration, Instant};
 
 use super::{M, NO_P};
 use crate::p::bump;
+use crate::queue::LOCAL_CAPACITY;
 use crate::task::G;
 
 /// Passes over the other Ps before an M gives up, as in Go.
 const STEAL_PASSES: usize = 4;
 
-/// For how long a P with sources may stand at the same poll, or asleep, before a busy M looks behind it. Twice as
-/// long each time that nothing is there: an idle P has a watcher, who mostly is awake sooner.
+/// For how long a P may stand at the same poll, or asleep, before a busy M looks behind it. Twice as long each time that nothing is there: an idle P has a watcher, who mostly is awake sooner.
 const STANDS_AFTER: Duration = Duration::from_micros(100);
 const STANDS_AFTER_MAX: Duration = Duration::from_millis(1);
+
+/// So many Gs an M may have queued to take over those of a neighbour.
+const HELPS_BELOW: usize = LOCAL_CAPACITY / 4;
 
 /// Another P that a busy M keeps an eye on.
 #[derive(Clone, Copy, Debug)]
@@ -28,9 +31,10 @@ pub(super) struct Neighbour {
 }
 
 impl Neighbour {
-    pub(super) fn new() -> Neighbour {
+    /// The first one to look at is P `p`.
+    pub(super) fn new(p: usize) -> Neighbour {
         Neighbour {
-            p: 0,
+            p,
             tick: 0,
             since: Instant::now(),
             after: STANDS_AFTER,
@@ -113,7 +117,7 @@ impl M {
         let p = neighbour.p;
         let mut next = p == self.p.get() || self.tick_of(p) != neighbour.tick || !self.may_have(p);
         if !next {
-            if self.take_over(p) > 0 {
+            if self.take_over(p) {
                 neighbour.after = STANDS_AFTER;
             } else if neighbour.after < STANDS_AFTER_MAX {
                 neighbour.after = (neighbour.after * 2).min(STANDS_AFTER_MAX);
@@ -122,11 +126,7 @@ impl M {
             }
         }
         if next {
-            let procs = self.scheduler.procs();
-            neighbour.p = match (p + 1) % procs {
-                own if own == self.p.get() => (own + 1) % procs,
-                other => other,
-            };
+            neighbour.p = self.next_neighbour(p);
             neighbour.tick = self.tick_of(neighbour.p);
             neighbour.after = STANDS_AFTER;
         }
@@ -134,7 +134,20 @@ impl M {
         self.neighbour.set(neighbour);
     }
 
-    /// Whether P `p` may have something to do.
+    /// The P behind `p` that may have something for us some day.
+    fn next_neighbour(&self, p: usize) -> usize {
+        let scheduler = &*self.scheduler;
+        let procs = scheduler.procs();
+        let may = |&q: &usize| {
+            q != self.p.get() && (!scheduler.idle.is_idle(q) || scheduler.netpoll().has_sources(q))
+        };
+        (1..procs)
+            .map(|i| (p + i) % procs)
+            .find(may)
+            .unwrap_or((self.p.get() + 1) % procs)
+    }
+
+    /// Whether P `p` may have something to do now.
     fn may_have(&self, p: usize) -> bool {
         let scheduler = &*self.scheduler;
         scheduler.ps[p].has_stealable()
@@ -142,29 +155,44 @@ impl M {
             || scheduler.timers().is_some_and(|timers| timers.is_due(p))
     }
 
-    /// Takes from P `victim` what events have readied, then of what is queued; says how much that was.
-    fn take_over(&self, victim: usize) -> usize {
-        let readied = self.take_timers(victim) + self.take_readiness(victim);
+    /// Takes from P `victim` what events have readied, then of what is queued; says whether there was any. The
+    /// timers of an idle P are its watcher's, who wakes up for them; that is so of its sources, too, but nobody
+    /// knows whether they are ready.
+    fn take_over(&self, victim: usize) -> bool {
+        let scheduler = &*self.scheduler;
+        let mut readied = 0;
+        if !scheduler.idle.is_idle(victim) {
+            readied += self.take_timers(victim);
+        }
+        if scheduler.netpoll().has_sources(victim) {
+            readied += self.take_readiness(victim);
+        }
         self.flush_batch();
-        let queued = self.take_queued(victim);
-        self.flush_batch();
-        readied + queued
+        self.take_queued(victim) || readied > 0
     }
 
-    /// Collects half of what is queued on P `victim`, and its runnext if its poll lasts; says how much that is.
-    fn take_queued(&self, victim: usize) -> usize {
+    /// Moves half of what is queued on P `victim` behind our own, and its runnext if its poll lasts; says whether
+    /// there was any. Who has a long queue of its own is no help, unless that poll lasts.
+    fn take_queued(&self, victim: usize) -> bool {
         let other = &*self.scheduler.ps[victim];
-        let mut batch = self.batch.borrow_mut();
-        batch.extend(other.queue.take_half());
-        if other.is_slow() {
-            batch.extend(other.runnext.take());
+        let own = self.queue();
+        let before = own.len();
+        let slow = other.is_slow();
+        let mut taken = slow || before <= HELPS_BELOW;
+        taken = taken && other.queue.move_half(own);
+        if slow && let Some(g) = other.runnext.take() {
+            own.push(g);
+            taken = true;
         }
-        if !batch.is_empty() {
+        if taken {
             let stats = &self.p().stats;
             bump(&stats.steal_operations, 1);
-            bump(&stats.steals, batch.len() as u64);
+            // Others may have stolen from us meanwhile.
+            bump(&stats.steals, own.len().saturating_sub(before) as u64);
+            self.p().told.store(true, Ordering::Relaxed);
+            self.scheduler.submit();
         }
-        batch.len()
+        taken
     }
 
     fn tick_of(&self, p: usize) -> u32 {

@@ -78,7 +78,6 @@ impl M {
     fn end_rest(&self) {
         let p = self.p();
         p.slice_begins();
-        self.handovers.set(0);
         bump(&p.stats.unparks, 1);
         self.busy_since.set(Instant::now());
     }

@@ -1,7 +1,7 @@
 //! Who holds others up: the reports of `GMPDEBUG=retake=1`, one for each place that spawns such tasks.
 //!
 //! A poll is reported when it is over, since only then is it known how long it took. One that goes on for
-//! [`REPORT_AFTER`] after its P was taken away is reported then: it may never end.
+//! [`REPORT_AFTER`] after its P was taken away is reported then, or when the runtime ends: it may never end itself.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -33,15 +33,15 @@ pub(crate) struct Stall {
     pub(super) over: AtomicBool,
 }
 
-/// Whether a thread used the CPU for more than half of the time between two readings of its CPU time.
+/// Whether a thread used the CPU for more than half of the time between two readings of its CPU time. `None` where
+/// that is not known: without such a clock, or of a single reading.
 pub(super) fn computes(
     before: (Instant, Option<Duration>),
     after: (Instant, Option<Duration>),
-) -> bool {
-    let (Some(cpu_before), Some(cpu_after)) = (before.1, after.1) else {
-        return false;
-    };
-    cpu_after.saturating_sub(cpu_before) * 2 > after.0.saturating_duration_since(before.0)
+) -> Option<bool> {
+    let used = after.1?.saturating_sub(before.1?);
+    let time = after.0.saturating_duration_since(before.0);
+    (!time.is_zero()).then_some(used * 2 > time)
 }
 
 /// What has been reported.
@@ -63,8 +63,9 @@ impl Stalls {
     /// The poll is over. `cpu` is a time and the CPU time of its thread then, at the end or close to it.
     pub(super) fn ended(&self, stall: &Stall, cpu: (Instant, Option<Duration>)) {
         let did = match computes(stall.cpu_before, cpu) {
-            true => "computed",
-            false => "blocked",
+            Some(true) => "computed",
+            Some(false) => "blocked",
+            None => "was polled",
         };
         self.report(stall, |lasted| format!("{did} for {lasted} ms"));
     }
@@ -77,9 +78,13 @@ impl Stalls {
         if stall.since.elapsed() < REPORT_AFTER && !self.fatal {
             return true;
         }
+        self.not_over(stall);
+        false
+    }
+
+    fn not_over(&self, stall: &Stall) {
         let does = if stall.computes { "computes" } else { "blocks" };
         self.report(stall, |lasted| format!("{does} for {lasted} ms already,"));
-        false
     }
 
     fn report(&self, stall: &Stall, what: impl FnOnce(u128) -> String) {
@@ -115,6 +120,13 @@ impl GoingOn {
     pub(super) fn look(&mut self, stalls: &Stalls) -> bool {
         self.0.retain(|stall| stalls.goes_on(stall));
         !self.0.is_empty()
+    }
+
+    /// The monitor ends: reports what still goes on.
+    pub(super) fn end(&self, stalls: &Stalls) {
+        let lasting = |stall: &&Arc<Stall>| !stall.over.load(Ordering::Relaxed);
+        let lasting = self.0.iter().filter(lasting);
+        lasting.for_each(|stall| stalls.not_over(stall));
     }
 
     pub(super) fn add(&mut self, stall: Arc<Stall>) {
