@@ -354,7 +354,10 @@ impl Watch {
         let polltick = look.polltick;
         let lasted = now - look.since;
         let slow = look.slow.get_or_insert_with(|| Slow {
-            location: state.location(),
+            // That of the next poll, if this one has just ended, would blame another task.
+            location: state
+                .location()
+                .filter(|_| state.polltick.load(Ordering::Relaxed) == polltick),
             first: (now, cpu),
             last: (now, cpu),
         });
