@@ -185,11 +185,13 @@ async fn sleep_ten(log: Log) -> bool {
 fn a_batch_of_due_timers_runs_in_the_order_of_the_deadlines() {
     bounded(|| {
         for runtime in both_flavours() {
-            // Undisturbed are those rounds in which all ten were due at once.
+            // Undisturbed are those rounds in which all ten were due at once, and in which the P was taken away from the
+            // task that blocks it at most: a sleeper whose thread the system does not run loses it, too, and logs late.
             expect_order(&runtime, &IN_ORDER, |runtime, log| {
-                let start = Instant::now();
+                let retakes = || runtime.metrics().retake_count();
+                let (start, before) = (Instant::now(), retakes());
                 let all_slept = run_task(runtime, sleep_ten(log));
-                match all_slept {
+                match all_slept && retakes() - before <= 1 {
                     true => start.elapsed().saturating_sub(Duration::from_millis(35)),
                     false => Duration::MAX,
                 }
