@@ -336,6 +336,7 @@ impl M {
         }
         self.p()
             .poll_begins(g.metadata().location(), self.handovers.get() == 0);
+        self.forget_preemption();
         let yields = self.yields.get();
         self.record.tenure.leave();
         context::hot(|hot| hot.budget.set(Budget::initial()));
@@ -347,10 +348,17 @@ impl M {
         if self.yields.get() == yields {
             self.yields.set(0);
         }
+        self.forget_preemption();
+        entry
+    }
+
+    /// The monitor meant the poll that is over: also if it saw nothing but an unchanged tick, since the M, which has
+    /// just taken up the P, had not begun to poll.
+    #[inline]
+    fn forget_preemption(&self) {
         if self.record.preempt.load(Ordering::Relaxed) {
             self.record.preempt.store(false, Ordering::Relaxed);
         }
-        entry
     }
 
     /// Runs user code that is no G; says whether the P is still this M's.

@@ -432,7 +432,9 @@ impl Watch {
             }
             return;
         }
+        // The next M has its time, too.
         self.looks[p].slow = None;
+        self.looks[p].since = Instant::now();
         if stall.computes {
             scheduler.monitor.computing.fetch_add(1, Ordering::Relaxed);
         }
