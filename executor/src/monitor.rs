@@ -86,6 +86,20 @@ struct Slow {
     last: (Instant, Option<Duration>),
 }
 
+impl Slow {
+    /// The poll as it is reported; the monitor first saw it at `since`.
+    fn stall(&self, since: Instant, taken: bool) -> Stall {
+        Stall {
+            location: self.location,
+            since,
+            computes: computes(self.first, self.last).unwrap_or(false),
+            cpu_before: self.first,
+            taken,
+            over: AtomicBool::new(!taken),
+        }
+    }
+}
+
 impl Monitor {
     pub(crate) fn new(debug: &Debug) -> Monitor {
         Monitor {
@@ -412,14 +426,7 @@ impl Watch {
         };
         // Before the P: the M may come back the moment it is gone, and wants to know.
         let polltick = self.looks[p].polltick;
-        let stall = Arc::new(Stall {
-            location: slow.location,
-            since: self.looks[p].since,
-            computes: computes(slow.first, slow.last).unwrap_or(false),
-            cpu_before: slow.first,
-            taken: true,
-            over: AtomicBool::new(false),
-        });
+        let stall = Arc::new(slow.stall(self.looks[p].since, true));
         record.note_retaken(stall.clone());
         let same_poll = || state.polltick.load(Ordering::Relaxed) == polltick;
         if !record.tenure.take(p, same_poll) {
@@ -458,14 +465,7 @@ impl Watch {
             return;
         };
         if now - look.since >= self.threshold() {
-            let stall = Stall {
-                location: slow.location,
-                since: look.since,
-                computes: computes(slow.first, slow.last).unwrap_or(false),
-                cpu_before: slow.first,
-                taken: false,
-                over: AtomicBool::new(true),
-            };
+            let stall = slow.stall(look.since, false);
             stalls.ended(&stall, slow.last);
         }
     }

@@ -11,7 +11,8 @@ use crate::task::G;
 /// Passes over the other Ps before an M gives up, as in Go.
 const STEAL_PASSES: usize = 4;
 
-/// For how long a P may stand at the same poll, or asleep, before a busy M looks behind it. Twice as long each time that nothing is there: an idle P has a watcher, who mostly is awake sooner.
+/// For how long a P may stand at the same poll, or asleep, before a busy M looks behind it. Twice as long each time
+/// that nothing is there: an idle P has a watcher, who mostly is awake sooner.
 const STANDS_AFTER: Duration = Duration::from_micros(100);
 const STANDS_AFTER_MAX: Duration = Duration::from_millis(1);
 
@@ -185,14 +186,18 @@ impl M {
             taken = true;
         }
         if taken {
-            let stats = &self.p().stats;
-            bump(&stats.steal_operations, 1);
             // Others may have stolen from us meanwhile.
-            bump(&stats.steals, own.len().saturating_sub(before) as u64);
+            self.count_stolen(own.len().saturating_sub(before));
             self.p().told.store(true, Ordering::Relaxed);
             self.scheduler.submit();
         }
         taken
+    }
+
+    fn count_stolen(&self, gs: usize) {
+        let stats = &self.p().stats;
+        bump(&stats.steal_operations, 1);
+        bump(&stats.steals, gs as u64);
     }
 
     fn tick_of(&self, p: usize) -> u32 {
@@ -202,15 +207,13 @@ impl M {
     fn steal_from(&self, victim: usize, last_pass: bool) -> Option<G> {
         let scheduler = &*self.scheduler;
         let other = &*scheduler.ps[victim];
-        let stats = &self.p().stats;
         // A lone G is left to its P, which is about to take it, until the last pass.
         if (other.queue.len() > 1 || (last_pass && !other.queue.is_empty()))
             && let Some(g) = other.queue.steal_half(self.queue())
         {
             // By `execute`, which comes next.
             self.p().told.store(true, Ordering::Relaxed);
-            bump(&stats.steal_operations, 1);
-            bump(&stats.steals, self.queue().len() as u64 + 1);
+            self.count_stolen(self.queue().len() + 1);
             return Some(g);
         }
         if !last_pass || scheduler.idle.is_idle(victim) {
@@ -219,8 +222,7 @@ impl M {
         if other.is_slow()
             && let Some(g) = other.runnext.take()
         {
-            bump(&stats.steal_operations, 1);
-            bump(&stats.steals, 1);
+            self.count_stolen(1);
             return Some(g);
         }
         self.look_behind(victim, other.is_slow())
